@@ -47,7 +47,7 @@ def test_probabilities_agree_with_scores_and_follow_the_priors(calibrated, C):
     t = fisher_targets(codes, C, w)
     F = (X @ np.ones((3, C - 1)) * np.arange(1, C)) / 3
     samples = labelled(X, codes, w)
-    held_out = HeldOut(F, samples, "cv") if calibrated else None
+    held_out = HeldOut(F, samples) if calibrated else None
     plain = fit_posterior(held_out, t).scores
     new = np.full(C, 0.4 / (C - 1))
     new[1] = 0.6
@@ -66,7 +66,7 @@ def test_reversed_scores_fall_back_to_the_midpoint_rule():
     t = fisher_targets(codes, 2, w)
     noise = np.random.default_rng(0).standard_normal((80, 1))
     for sign in (1.0, -1.0):
-        found = fit_posterior(HeldOut(sign * t.rows(codes) + noise, labelled(noise, codes, w), "cv"), t)
+        found = fit_posterior(HeldOut(sign * t.rows(codes) + noise, labelled(noise, codes, w)), t)
         assert found.calibrated == (sign > 0)
         # a larger discriminant never makes the second class less likely
         P = found.scores.probabilities(np.linspace(-5, 5, 11)[:, None])[:, 1]
@@ -80,7 +80,7 @@ def test_a_direction_without_signal_is_not_used():
     t = fisher_targets(codes, 3, w)
     noise = np.random.default_rng(0).standard_normal((300, 2))
     F = t.rows(codes) * [-0.05, 1.0] + 0.1 * noise
-    found = fit_posterior(HeldOut(F, labelled(noise, codes, w), "cv"), t)
+    found = fit_posterior(HeldOut(F, labelled(noise, codes, w)), t)
     assert found.calibrated
     ahead = np.array([[-1.0, 0.0], [1.0, 0.0]])
     scores = found.scores.scores(ahead)

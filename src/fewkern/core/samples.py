@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.linalg import one_hot
 from fewkern.arrays.namespace import (
     Array,
     asarray_like,
@@ -28,7 +29,7 @@ from fewkern.arrays.sampling import (
     stratified_folds,
 )
 
-__all__ = ["Samples"]
+__all__ = ["Samples", "class_targets", "with_indicators", "with_targets"]
 
 Rows = TypeVar("Rows")
 
@@ -225,3 +226,21 @@ class Samples:
                 if self.pairwise:
                     moved[f"{prefix}vectors"] = rows[:, None]
         return replace(value, **moved)  # type: ignore[type-var]
+
+
+def class_targets(samples: Samples) -> Samples:
+    """The samples with targets of FVS-LR for their classes: -1/+1 for two classes, 0/1 indicators otherwise."""
+    indicators = one_hot(samples.codes, samples.n_classes, float_dtype(samples.X))
+    return replace(samples, targets=indicators if samples.n_classes > 2 else 2 * indicators[:, 1:] - 1)
+
+
+def with_targets(samples: Samples) -> Samples:
+    """The samples with targets to regress on: their own numbers, or those of their classes."""
+    return samples if samples.targets is not None else class_targets(samples)
+
+
+def with_indicators(samples: Samples) -> Samples:
+    """The samples with one 0/1 column per class as targets; one column of ones where there are no classes."""
+    if samples.codes is None:
+        return replace(samples, targets=namespace(samples.weights).ones_like(samples.weights[:, None]))
+    return replace(samples, targets=one_hot(samples.codes, samples.n_classes, samples.weights.dtype))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from fewkern.arrays.linalg import jittered_cholesky, solve_triangular
 from fewkern.arrays.namespace import Array, device, namespace
 from fewkern.arrays.storable import floats, storable
+from fewkern.core.basis import KernelBasis
+from fewkern.core.gaussians import GaussianBasis
+from fewkern.core.population import Population
+from fewkern.core.samples import Samples, with_targets
 
-__all__ = ["LinearSolution", "Statistics"]
+__all__ = ["FeatureSums", "LinearSolution", "Statistics", "feature_statistics"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,11 @@ class LinearSolution:
     """Lower triangular ``R'`` with ``[1 Z]' W [1 Z] + ridge diag(0, 1, .., 1) = R'R``."""
     jitter: float
     """What rounding made necessary beside the ridge."""
+
+    def in_precision(self, dtype: Any) -> tuple[Array, Array]:
+        """``W`` and ``offset`` as numbers of this type: sums are in double precision, models in that of the samples."""
+        xp = namespace(self.W)
+        return xp.astype(self.W, dtype, copy=False), xp.astype(self.offset, dtype, copy=False)
 
     def leverage(self, Z: Array, weights: Array) -> Array:
         """Share of its own value in what the model says of each row; the rows must be among those that were summed."""
@@ -108,3 +119,24 @@ class Statistics:
         C, jitter = jittered_cholesky(self.gram + penalty[:, None] * identity)
         solution = solve_triangular(C, solve_triangular(C, self.cross), transposed=True)
         return LinearSolution(solution[1:, :], solution[0, :], C, jitter)
+
+
+@dataclass(frozen=True)
+class FeatureSums:
+    """From a block of rows to the sums of its features and targets, on whatever worker has the block."""
+
+    basis: KernelBasis | GaussianBasis
+    targets: Callable[[Samples], Samples] = with_targets
+
+    def __call__(self, samples: Samples) -> Statistics:
+        samples = self.targets(samples)
+        return Statistics.of(self.basis.features(samples.X), samples.targets, samples.weights)
+
+
+def feature_statistics(
+    population: Population,
+    basis: KernelBasis | GaussianBasis,
+    targets: Callable[[Samples], Samples] = with_targets,
+) -> Statistics:
+    """Sums of the features of all rows, and of their products with the targets: one pass over the rows."""
+    return population.total(FeatureSums(basis, targets), basis.n_vectors + 1)

@@ -201,7 +201,7 @@ def _held_out(base: Any, samples: Samples, step: Step) -> HeldOut | None:
         parts.append(part)
         values.append(_mixtures(_class_densities(base, rest))(samples.X[part]))
         step(k + 2)
-    return HeldOut(np.concatenate(values), samples.take(np.concatenate(parts)), "cv")
+    return HeldOut(np.concatenate(values), samples.take(np.concatenate(parts)))
 
 
 def _turns(samples: Samples) -> Array:

@@ -275,7 +275,7 @@ class CrossValidated:
         values = [part.values(self.models[s][f], targets) for f, (part, s) in enumerate(zip(self.parts, settings))]
         rows, first = np.unique(np.concatenate([part.rows for part in self.parts]), return_index=True)
         samples = self.samples if len(rows) == self.samples.n else self.samples.take(rows)
-        return HeldOut(np.concatenate(values)[first], samples, "nested" if len(set(settings)) > 1 else "cv")
+        return HeldOut(np.concatenate(values)[first], samples)
 
 
 def cross_validate(

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from fewkern.arrays.validation import CallbackSupportMixin, fit_context
 from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, keep_importances, kept_importances
 from fewkern.core.population import InMemory
+from fewkern.core.samples import class_targets
 from fewkern.core.scores import ClassScores
 from fewkern.learn.batches import Basis
 from fewkern.learn.fitting import (
@@ -25,7 +26,6 @@ from fewkern.learn.fitting import (
 from fewkern.learn.parameters import PARAMETERS
 from fewkern.populations import labelled_batch, labelled_population
 from fewkern.select.base import novelty, novelty_threshold
-from fewkern.select.leave_one_out import class_targets
 from fewkern.select.uncertainty import calibrate
 
 __all__ = ["KernelClassifier"]

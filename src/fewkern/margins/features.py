@@ -13,9 +13,8 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear
 from fewkern.core.path import Stop
 from fewkern.core.population import Population
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Samples, with_indicators
 from fewkern.core.statistics import Statistics
-from fewkern.select.all_rows import with_indicators
 from fewkern.select.axes import Spread, column_signs
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
 

@@ -20,12 +20,11 @@ from fewkern.base import (
     kept_importances,
     warn_of_fewer_components,
 )
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Samples, class_targets
 from fewkern.populations import labelled_population
-from fewkern.select.all_rows import spread_of
-from fewkern.select.axes import Axes, discriminant_axes, gaussian_classes
+from fewkern.select.axes import Axes, discriminant_axes, gaussian_classes, spread_of
 from fewkern.select.base import AUTOMATIC, novelty, novelty_threshold, search_model, warn_open_end
-from fewkern.select.leave_one_out import HeldOut, class_targets, solve_samples
+from fewkern.select.leave_one_out import HeldOut, solve_samples
 from fewkern.select.search import SearchResult
 from fewkern.select.uncertainty import calibrate, novelty_of
 

@@ -16,8 +16,7 @@ from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, warn_of_fe
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population
-from fewkern.select.all_rows import spread_of
-from fewkern.select.axes import principal_axes
+from fewkern.select.axes import principal_axes, spread_of
 from fewkern.select.base import MOST_VECTORS, SELECTION, novelty, novelty_threshold, selection_rule
 from fewkern.select.regression import FeatureVectorRegressor
 from fewkern.select.selection import choose_basis

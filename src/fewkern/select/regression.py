@@ -13,8 +13,8 @@ from fewkern.base import KernelEstimator, keep_importances, kept_importances
 from fewkern.core.conformal import Intervals
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.population import Population
+from fewkern.core.statistics import feature_statistics
 from fewkern.populations import measured_population
-from fewkern.select.all_rows import expansion_from, feature_statistics
 from fewkern.select.base import AUTOMATIC, IntervalRegressor, novelty, novelty_threshold, search_model, warn_open_end
 from fewkern.select.leave_one_out import HeldOut, solve_samples
 from fewkern.select.search import SearchResult, nested_values
@@ -41,7 +41,8 @@ def _fit_regression(population: Population, found: SearchResult) -> _Regression:
     solution, left_out = solve_samples(samples, found.Z, found.ridge)
     expansion = found.basis.expand(solution.W, solution.offset)
     if population.n > samples.n:
-        expansion = expansion_from(feature_statistics(population, found.basis), found.basis, found.ridge)
+        from_all = feature_statistics(population, found.basis).solve(found.ridge)
+        expansion = found.basis.expand(*from_all.in_precision(found.Z.dtype))
     held_out = nested_values(samples, found) or left_out
     intervals = fit_intervals(held_out, familiar_basis(found.selection, found.n_vectors))
     if intervals.scale is not None:

@@ -12,8 +12,8 @@ from fewkern.arrays.sampling import random_generator, seed_from
 from fewkern.core.basis import KernelBasis
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import TOLERANCE, Path, Stop
-from fewkern.core.samples import Samples
-from fewkern.select.leave_one_out import MAX_LOO_ROWS, HeldOut, LooScheme, class_targets, solve
+from fewkern.core.samples import Samples, class_targets
+from fewkern.select.leave_one_out import MAX_LOO_ROWS, HeldOut, LooScheme, solve
 from fewkern.select.paths import (
     FIRST_VECTORS,
     KernelGrid,
@@ -220,7 +220,7 @@ def nested_values(samples: Samples, found: SearchResult) -> HeldOut | None:
         if fold.key not in known:
             known[fold.key] = fold.values(samples)
         values = xp.where(fold.inside[:, None], known[fold.key], values)
-    return HeldOut(values, samples, "nested")
+    return HeldOut(values, samples)
 
 
 def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
