@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ __all__ = [
     "class_neighbors",
     "class_radius",
     "distinct_rows",
-    "fingerprint",
     "nearest_between",
     "neighbors",
     "sparse_edges",
@@ -161,18 +159,6 @@ def distinct_rows(X: Array, like: Array) -> tuple[Array, Array]:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return asarray_like(first[order].astype(np.int64), like), asarray_like(rank[inverse].astype(np.int64), like)
-
-
-def fingerprint(*arrays: Array) -> str:
-    """A checksum of arrays, dense or sparse: other values, other text."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        parts = (array.tocsr().data, array.tocsr().indices, array.tocsr().indptr) if is_sparse(array) else (array,)
-        for part in parts:
-            host = np.ascontiguousarray(to_numpy(part))
-            digest.update(f"{host.shape} {host.dtype}".encode())
-            digest.update(host.tobytes())
-    return digest.hexdigest()
 
 
 def _dense_keys(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

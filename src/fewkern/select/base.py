@@ -41,7 +41,7 @@ MOST_VECTORS = 100
 
 # Constraints of the parameters that say how vectors are chosen.
 SELECTION: dict[str, list[Any]] = {
-    **{name: CONSTRAINTS[name] for name in ("kernel", "center", "basis_tol", "random_state", "verbose")},
+    **{name: CONSTRAINTS[name] for name in ("kernel", "center", "random_state", "verbose")},
     "rule": [StrOptions(set(RULES))],
 }
 
@@ -64,7 +64,7 @@ def selection_rule(rule: str, center: Any, basis_tol: float | None, random_state
 def search_model(estimator: Any, samples: Samples) -> SearchResult:
     """Length scale, vectors, ridge and size for the targets of the samples, by the parameters of an estimator."""
     space = automatic_space(
-        selection_rule(estimator.rule, estimator.center, estimator.basis_tol, estimator.random_state),
+        selection_rule(estimator.rule, estimator.center, None, estimator.random_state),
         samples.n,
         n_vectors=estimator.n_vectors,
         max_vectors=estimator.max_vectors,

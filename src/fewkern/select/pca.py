@@ -60,8 +60,6 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         are always centered.
     fit_inverse_transform : bool, default False
         Learn the way back to the samples, a :class:`FeatureVectorRegressor` from the components to the features.
-    basis_tol : float or None, default None
-        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
@@ -113,7 +111,6 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         rule: str = "gain",
         center: Any = "auto",
         fit_inverse_transform: bool = False,
-        basis_tol: float | None = None,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -123,7 +120,6 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self.rule = rule
         self.center = center
         self.fit_inverse_transform = fit_inverse_transform
-        self.basis_tol = basis_tol
         self.random_state = random_state
         self.verbose = verbose
 
@@ -139,7 +135,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """
         population = weighted_population(self, X, sample_weight)
         samples = population.sample
-        how = selection_rule(self.rule, self.center, self.basis_tol, self.random_state)
+        how = selection_rule(self.rule, self.center, None, self.random_state)
         kernel = resolve_kernel(self.kernel, samples.X)
         limit = MOST_VECTORS if self.max_vectors is None else self.max_vectors
         with progress(self, "choosing vectors", min(limit, samples.n)) as step:

@@ -85,8 +85,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     center : "auto", bool or int, default "auto"
         See :class:`FeatureVectorSelector`. Centring ("auto": for the rule "greedy" only) keeps the sample at the centre
         in addition to ``n_vectors``.
-    basis_tol : float or None, default None
-        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
         Draws the samples that compete to become vectors. Another seed, or another order of the rows, may give a model
         of another size that is as good.
@@ -157,7 +155,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         prefer: str = "balanced",
         rule: str = "gain",
         center: Any = "auto",
-        basis_tol: float | None = None,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -168,7 +165,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self.prefer = prefer
         self.rule = rule
         self.center = center
-        self.basis_tol = basis_tol
         self.random_state = random_state
         self.verbose = verbose
 
@@ -210,7 +206,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         if jitter > 0:
             warnings.warn(
                 f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "
-                f"{jitter:.3g} was added to it. Use a larger alpha, fewer vectors or a larger basis_tol.",
+                f"{jitter:.3g} was added to it. Use a larger alpha or fewer vectors.",
                 UserWarning,
                 stacklevel=4,
             )

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from fewkern.arrays.namespace import Array
-from fewkern.arrays.neighbors import fingerprint
 from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples
 from fewkern.core.basis import Projection
-from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
+from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_samples
 from fewkern.select.base import MOST_VECTORS, SELECTION, novelty, novelty_threshold, selection_rule
-from fewkern.select.selection import Selection, SelectionRule, centered_gram, select_vectors
+from fewkern.select.selection import Selection, choose_basis
 from fewkern.select.uncertainty import novelty_of
 
 __all__ = ["FeatureVectorSelector"]
-
-
-@dataclass(frozen=True)
-class _Warm:
-    """What a warm start goes on from."""
-
-    selection: Selection
-    kernel: Kernel
-    """As it was given."""
-    center: int
-    fingerprint: str
-    """Of all samples and their weights."""
 
 
 class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -58,7 +45,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     max_fitness : float, default 1.0
         Stop once the global fitness reaches it.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
-        "gain" compares ``n_candidates`` random samples by how much they raise :math:`J_S`, "greedy" is the paper's rule
+        "gain" compares random samples by how much they raise :math:`J_S`, "greedy" is the paper's rule
         (lowest local fitness, which chases outliers), "random" draws by residual (randomly pivoted Cholesky),
         "uniform" draws blindly.
     projection : {"nested", "symmetric", "raw"}, default "nested"
@@ -68,13 +55,6 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     center : "auto", bool or int, default "auto"
         Center the images at the given number of samples nearest to their mean (Appendix A; True is 1).
         "auto" centers for "greedy" only.
-    n_candidates : int, default 10
-        Samples compared for every vector by rule "gain".
-    basis_tol : float or None, default None
-        A sample with a relative residual below it depends on the chosen ones (1e-10, in float32 1e-5).
-    warm_start : bool, default False
-        Go on from the last fit on the same samples, with a larger ``max_vectors`` or ``max_fitness``; with another
-        kernel or center the selection starts over.
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
@@ -122,14 +102,11 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     novelty, novelty_threshold = novelty, novelty_threshold
 
-    _transient = ("_warm",)  # what warm_start keeps is not part of the model
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
         "max_vectors": CONSTRAINTS["max_vectors"],
         "max_fitness": [Interval(Real, 0, 1, closed="right")],
         "projection": [StrOptions({"nested", "symmetric", "raw"})],
-        "n_candidates": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
     }
 
     def __init__(
@@ -141,9 +118,6 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         rule: str = "gain",
         projection: Projection = "nested",
         center: Any = "auto",
-        n_candidates: int = 10,
-        basis_tol: float | None = None,
-        warm_start: bool = False,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -153,9 +127,6 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         self.rule = rule
         self.projection = projection
         self.center = center
-        self.n_candidates = n_candidates
-        self.basis_tol = basis_tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
@@ -183,27 +154,18 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     @fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Samples, Selection]:
-        how = replace(
-            selection_rule(self.rule, self.center, self.basis_tol, self.random_state),
-            max_fitness=self.max_fitness,
-            n_candidates=self.n_candidates,
-        )
+        how = selection_rule(self.rule, self.center, None, self.random_state)
         samples = weighted_samples(self, X, sample_weight)
-        start = self._earlier(samples, how) if self.warm_start else None
         limit = MOST_VECTORS if self.max_vectors is None else self.max_vectors
-        gram = start.gram if start else centered_gram(samples, resolve_kernel(self.kernel, samples.X), how)
-        with progress(self, "choosing vectors", min(limit, gram.n)) as step:
-            selection = select_vectors(gram, how, limit, samples.weights, start, step)
-        self.kernel_ = gram.kernel
+        self.kernel_ = resolve_kernel(self.kernel, samples.X)
+        with progress(self, "choosing vectors", min(limit, samples.n)) as step:
+            selection = choose_basis(samples, self.kernel_, replace(how, max_fitness=self.max_fitness), limit, step)
         self.basis_ = samples.original(selection.basis(self.projection))
         self.novelty_ = novelty_of(samples, selection, self.basis_)
         self.indices_, self.vectors_ = self.basis_.indices, self.basis_.vectors
         self.n_vectors_ = self._n_features_out = selection.n_vectors
         self.fitness_ = selection.fitness
         self.stop_ = selection.stop
-        if self.warm_start:
-            content = fingerprint(samples.X, samples.weights)
-            self._warm = _Warm(selection, as_kernel(self.kernel), how.center, content)
         return samples, selection
 
     @rowwise
@@ -211,15 +173,3 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         """Features ``Z`` of shape ``(n_samples, n_vectors_)``."""
         X = check_samples(self, X)
         return self.basis_.features(X)
-
-    def _earlier(self, samples: Samples, how: SelectionRule) -> Selection | None:
-        """The last selection, if it was made with the same kernel and centering; the samples must be the same."""
-        warm: _Warm | None = getattr(self, "_warm", None)
-        if warm is None or warm.kernel != as_kernel(self.kernel) or warm.center != how.center:
-            return None
-        if warm.fingerprint != fingerprint(samples.X, samples.weights):
-            raise ValueError(
-                f"{type(self).__name__}: warm_start=True goes on with the samples and weights of the last fit, but "
-                "these are others; use a new estimator, or warm_start=False."
-            )
-        return warm.selection
