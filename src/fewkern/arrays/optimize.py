@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.linalg
 import scipy.optimize
-from sklearn.linear_model import LogisticRegression
+from scipy.special import expit, log_expit, logsumexp, softmax
 
-from fewkern.arrays.namespace import Array, asarray_like, to_numpy
+from fewkern.arrays.linalg import one_hot
+from fewkern.arrays.namespace import to_numpy
 from fewkern.arrays.numerics import quiet
 
-__all__ = ["Minimum", "bend", "host_vector", "logistic_regression", "minimize_smooth"]
+__all__ = ["Minimum", "bend", "fit_logistic", "host_vector", "minimize_smooth"]
 
 # SciPy's status of a search that its callback ended.
 _STOPPED = 99
+# Steps of a logistic regression at most, and the relative decrease of its objective in one step at which it ends.
+_LOGISTIC_STEPS, _LOGISTIC_TOL = 60, 1e-7
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -106,33 +110,56 @@ def minimize_smooth(
     return Minimum(best[1], best[0], first, int(found.nit), status)
 
 
-# Largest entry of the gradient, per unit of weight, at which to stop; scikit-learn warns if the steps do not suffice.
-# With a ridge r on the slopes their error is at most 1 / r times as large.
-_TOL, _MAX_ITER = 1e-9, 1000
+def fit_logistic(
+    Z: Vector, codes: Vector, weights: Vector, ridge: float, n_classes: int | None = None, tol: float = _LOGISTIC_TOL
+) -> tuple[Vector, Vector]:
+    r"""Logistic regression: coefficients ``(p, q)`` and constants ``(q,)`` of the class scores.
 
-
-def logistic_regression(Z: Array, codes: Array, weights: Array, ridge: float) -> tuple[Array, Array]:
-    r"""Slopes ``(k, C)`` and offsets ``(C,)`` whose softmax makes the classes ``codes`` most likely.
-
-    Minimizes :math:`-\sum_i w_i \log p_i / \sum_i w_i + \tfrac12\,\text{ridge}\,\|V\|_F^2`, ``V`` being the slopes of
-    all classes. The offsets are not penalized. Every class must occur.
+    There is one score for two classes, else one per class. Minimizes
+    :math:`-\sum_i w_i \log p_i / \sum_i w_i + \tfrac12\,\text{ridge}\,\|W\|_F^2`, with the softmax (of two classes: the
+    logistic function) of ``W' z + b``. The constants are not penalized.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fewkern.arrays.optimize import logistic_regression
+    >>> from fewkern.arrays.optimize import fit_logistic
     >>> Z, codes = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
-    >>> slopes, offsets = logistic_regression(Z, codes, np.ones(4), ridge=0.1)
-    >>> bool(slopes[0, 1] > 0), bool(abs(slopes.sum()) < 1e-12)
-    (True, True)
+    >>> W, b = fit_logistic(Z, codes, np.ones(4), ridge=0.1)
+    >>> bool(W[0, 0] > 0), W.shape, b.shape
+    (True, (1, 1), (1,))
     """
-    x, y = to_numpy(Z).astype(np.float64), to_numpy(codes)
-    w = to_numpy(weights).astype(np.float64)
-    two = int(y.max()) == 1
-    # Two classes have one slope b in scikit-learn and (-b, b) / 2 here, whose square is half as large.
-    model = LogisticRegression(C=(2.0 if two else 1.0) / ridge, tol=_TOL, max_iter=_MAX_ITER, solver="newton-cg")
-    model.fit(x, y, w / w.sum())
-    slopes, offsets = model.coef_.T, model.intercept_
-    if two:
-        slopes, offsets = np.hstack([-slopes, slopes]) / 2, np.concatenate([-offsets, offsets]) / 2
-    return asarray_like(slopes, Z, dtype=Z.dtype), asarray_like(offsets, Z, dtype=Z.dtype)
+    share = weights / weights.sum()
+    mean = share @ Z
+    centred = Z - mean
+    # in coordinates in which the features are uncorrelated, as far as the ridge lets them
+    gram = centred.T @ (share[:, None] * centred)
+    gram[np.diag_indices_from(gram)] += ridge + np.finfo(float).eps * np.trace(gram)
+    factor = scipy.linalg.cholesky(gram, lower=True)
+    A = scipy.linalg.solve_triangular(factor, centred.T, lower=True).T
+    inverse = scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True)
+    metric = ridge * (inverse @ inverse.T)
+    n_classes = n_classes or int(codes.max()) + 1
+    q = 1 if n_classes == 2 else n_classes
+    own = (codes == 1).astype(float)[:, None] if q == 1 else one_hot(codes, n_classes, np.float64)
+    rate = np.clip(share @ own, 1e-9, 1 - 1e-9)
+    constant = np.log(rate / (1 - rate)) if q == 1 else np.log(rate)
+
+    def loss(x: Vector) -> tuple[float, Vector]:
+        V, b = x[:-q].reshape(-1, q), x[-q:]
+        scores = A @ V + b
+        if q == 1:
+            value = float(-(share @ log_expit(np.where(own > 0, scores, -scores)[:, 0])))
+            residual = expit(scores) - own
+        else:
+            value = float(share @ (logsumexp(scores, axis=1) - np.sum(own * scores, axis=1)))
+            residual = softmax(scores, axis=1) - own
+        residual = share[:, None] * residual
+        pulled = metric @ V
+        gradient = np.concatenate([(A.T @ residual + pulled).ravel(), residual.sum(axis=0)])
+        return value + 0.5 * float(np.sum(V * pulled)), gradient
+
+    found = minimize_smooth(
+        loss, np.concatenate([np.zeros(A.shape[1] * q), constant]), max_iter=_LOGISTIC_STEPS, tol=tol
+    )
+    W = inverse.T @ found.x[:-q].reshape(-1, q)
+    return W, found.x[-q:] - mean @ W if math.isfinite(found.value) else constant

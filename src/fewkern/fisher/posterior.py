@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fewkern.arrays.namespace import Array
-from fewkern.arrays.optimize import logistic_regression
+from fewkern.arrays.optimize import fit_logistic
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.fisher.targets import FisherTargets
@@ -26,6 +26,8 @@ __all__ = ["AffineScores", "Posterior", "fit_posterior", "least_squares_scores",
 
 # Ridge on the slopes of the logistic regression, for unit weight and targets of unit scale.
 _RIDGE_PER_WEIGHT = 1e-3
+# Relative decrease of the objective in one step at which the logistic regression has converged.
+_TOL = 1e-15
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,14 @@ def least_squares_scores(targets: FisherTargets) -> AffineScores:
 def logistic_scores(F: Array, codes: Array, targets: FisherTargets, weights: Array) -> AffineScores:
     """Multinomial logistic regression on ``F``, with a small ridge on the slopes."""
     # in units of the targets the ridge means the same for every problem
-    slopes, offsets = logistic_regression(F / targets.scale, codes, weights, _RIDGE_PER_WEIGHT)
-    return AffineScores(slopes / targets.scale, offsets)
+    two = targets.priors.shape[0] == 2
+    # Two classes have one slope b there and (-b, b) / 2 here, whose square is half as large.
+    ridge = _RIDGE_PER_WEIGHT / 2 if two else _RIDGE_PER_WEIGHT
+    slopes, offsets = fit_logistic(F.astype(np.float64) / targets.scale, codes, weights, ridge, tol=_TOL)
+    if two:
+        slopes, offsets = np.hstack([-slopes, slopes]) / 2, np.concatenate([-offsets, offsets]) / 2
+    slopes, offsets = slopes / targets.scale, offsets - np.mean(offsets)
+    return AffineScores(slopes.astype(F.dtype), offsets.astype(F.dtype))
 
 
 @dataclass(frozen=True)
