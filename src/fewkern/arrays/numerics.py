@@ -22,7 +22,6 @@ __all__ = [
     "largest_power",
     "normal_cdf",
     "power_of_two",
-    "powers_of_two",
     "quiet",
     "squarable",
     "unless_rounding",
@@ -64,11 +63,6 @@ def largest_power(X: Array) -> float:
         return 1.0
     # two passes that write nothing are quicker than absolute values
     return power_of_two(max(float(xp.max(entries)), -float(xp.min(entries))))
-
-
-def powers_of_two(values: Array) -> Array:
-    """:func:`power_of_two` of every entry of a short array."""
-    return asarray_like([power_of_two(float(value)) for value in values], values, dtype=values.dtype)
 
 
 def normal_cdf(x: Array) -> Array:

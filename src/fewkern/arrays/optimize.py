@@ -13,13 +13,10 @@ import scipy.optimize
 from scipy.special import expit, log_expit, logsumexp, softmax
 
 from fewkern.arrays.linalg import one_hot
-from fewkern.arrays.namespace import to_numpy
 from fewkern.arrays.numerics import quiet
 
-__all__ = ["Minimum", "bend", "fit_logistic", "host_vector", "minimize_smooth"]
+__all__ = ["Minimum", "fit_logistic", "minimize_smooth"]
 
-# SciPy's status of a search that its callback ended.
-_STOPPED = 99
 # Steps of a logistic regression at most, and the relative decrease of its objective in one step at which it ends.
 _LOGISTIC_STEPS, _LOGISTIC_TOL = 60, 1e-7
 
@@ -32,22 +29,6 @@ class Minimum:
 
     x: Vector
     value: float
-    start_value: float
-    n_iter: int
-    status: str
-    """"converged", "max_iter", "stopped" (by ``watch``) or "stuck" (no step lowered the function, to rounding)."""
-
-
-def host_vector(*parts: Any) -> Vector:
-    """Numbers and arrays of any library, one after the other, as one float64 vector on the host."""
-    return np.concatenate([np.asarray(to_numpy(part), dtype=np.float64).ravel() for part in parts])
-
-
-def bend(t: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-    """Numbers between ``low < 0`` and ``high > 0`` for any ``t``, equal to it near zero; and their derivative."""
-    limit = np.where(t > 0, high, low)
-    share = np.tanh(t / limit)
-    return limit * share, 1.0 - share * share
 
 
 def minimize_smooth(
@@ -59,8 +40,6 @@ def minimize_smooth(
     watch: Callable[[int, Vector], bool] | None = None,
 ) -> Minimum:
     """Minimise ``function`` (value and gradient) by L-BFGS-B, without bounds.
-
-    Bounds would cost as much as a quick function does, in every step. For quantities that have some, see :func:`bend`.
 
     Parameters
     ----------
@@ -74,14 +53,12 @@ def minimize_smooth(
         ``watch(step, x) -> bool`` after every step, counted from one; the search ends where it is true.
     """
     best: tuple[float, Vector] = (float("inf"), start)
-    first = float("nan")
 
     def guarded(x: Vector) -> tuple[float, Vector]:
-        nonlocal best, first
+        nonlocal best
         # a broken line search asks for points that are no numbers; there is nothing to evaluate, and it ends
         value, gradient = function(x) if math.isfinite(x.sum()) else (math.inf, x)
         finite = math.isfinite(value + gradient.sum())
-        first = value if math.isnan(first) else first
         if not finite:
             # a line search needs a number that says "too far"
             return max(1e10, 1e10 * abs(best[0])) if np.isfinite(best[0]) else 1e10, np.zeros_like(x)
@@ -98,7 +75,7 @@ def minimize_smooth(
             raise StopIteration
 
     with quiet():
-        found = scipy.optimize.minimize(
+        scipy.optimize.minimize(
             guarded,
             start,
             jac=True,
@@ -106,8 +83,7 @@ def minimize_smooth(
             callback=after_step,
             options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
         )
-    status = {0: "converged", 1: "max_iter", _STOPPED: "stopped"}.get(int(found.status), "stuck")
-    return Minimum(best[1], best[0], first, int(found.nit), status)
+    return Minimum(best[1], best[0])
 
 
 def fit_logistic(
