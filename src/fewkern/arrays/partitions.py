@@ -34,6 +34,7 @@ __all__ = [
     "counted",
     "is_collection",
     "is_mapped",
+    "map_parts",
     "map_rows",
     "mapped_blocks",
     "rowwise",
@@ -79,6 +80,8 @@ class Partitions:
     @classmethod
     def of(cls, name: str, X: Any, *columns: Any) -> Partitions:
         """The rows of ``X`` with ``columns``: collections, or arrays in memory; ``name`` is whose they are."""
+        import dask.array as da
+
         names = tuple(str(c) for c in X.columns) if hasattr(X, "columns") else None
         given = tuple(c for c in (X, *columns) if is_collection(c))
         samples = _sized(name, X, given)
@@ -93,7 +96,10 @@ class Partitions:
             )
         beside = []
         for column in columns:
-            column = _sized(name, column, given) if is_collection(column) else _in_memory(column)
+            if is_collection(column):
+                column = _sized(name, column, given)
+            else:
+                column = da.from_array(np.asarray(column), chunks=BLOCK_ROWS)  # type: ignore[no-untyped-call]
             if column.shape[0] != samples.shape[0]:
                 raise ValueError(
                     f"{name}: X has {samples.shape[0]} samples but y or sample_weight has {column.shape[0]}: found "
@@ -120,8 +126,8 @@ class Partitions:
         first = np.cumsum([0, *self.X.chunks[0]])
         work = dask.delayed(_limited, pure=False)
         parts = [work(of, int(first[i]), *block) for i, block in enumerate(zip(*blocks))]
-        with counted(label, "_limited", len(parts), verbose):
-            return _computed(added_up(parts), self.given)
+        with counted(label, "_limited", len(parts), verbose), _naming_the_partition(self.given):
+            return added_up(parts).compute()
 
 
 def added_up(parts: Sequence[Any]) -> Any:
@@ -142,12 +148,14 @@ def _limited(of: OfBlock, first: int, *blocks: Any) -> Any:
         return of(first, *(np.asarray(block) for block in blocks))
 
 
-def _computed(value: Any, given: Sequence[Any]) -> Any:
+@contextmanager
+def _naming_the_partition(given: Sequence[Any]) -> Iterator[None]:
+    """An error while a collection is computed says which of the ``given`` partitions it is about."""
     try:
-        return value.compute()
+        yield
+    except ValueError:  # ours: it says what is wrong with which rows
+        raise
     except Exception as error:
-        if isinstance(error, ValueError):  # ours: it says what is wrong with which rows
-            raise
         where = _failing(given)
         if where is None:
             raise
@@ -173,32 +181,23 @@ def counted(label: str, task: str, count: int, verbose: bool) -> Iterator[None]:
     if not verbose:
         yield
         return
+    done: list[Any] = []
     with shown(label, count) as step:
-        counter = _Counter(step, task)
-        with Callback(posttask=counter.after):  # type: ignore[no-untyped-call]
+
+        def after(key: Any, *_: Any) -> None:
+            if str(key).startswith(task):
+                done.append(key)
+                step(len(done))
+
+        with Callback(posttask=after):  # type: ignore[no-untyped-call]
             yield
-
-
-@dataclass
-class _Counter:
-    """Tasks that are done."""
-
-    step: Callable[[int], None]
-    task: str
-    done: int = 0
-
-    def after(self, key: Any, *_: Any) -> None:
-        """A task has ended."""
-        if str(key).startswith(self.task):
-            self.done += 1
-            self.step(self.done)
 
 
 def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
     """A Dask array whose blocks have known lengths; finding them may take a pass over the collection."""
     import dask.array as da
 
-    try:
+    with _naming_the_partition(given):
         if hasattr(collection, "to_dask_array"):
             if hasattr(collection, "dtypes") and collection.ndim == 2:
                 _check_types(name, collection)
@@ -212,13 +211,6 @@ def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
                 collection.dask, collection.name, collection.chunks, meta=collection._meta
             )
             return collection.compute_chunk_sizes()
-    except ValueError:
-        raise
-    except Exception as error:
-        where = _failing(given)
-        if where is None:
-            raise
-        raise PartitionError(f"{where} of the Dask collection cannot be computed: {error!r}") from error
     return collection
 
 
@@ -229,12 +221,6 @@ def _check_types(name: str, frame: Any) -> None:
             f"{name}: the columns {', '.join(other[:5])} of the Dask data frame hold no numbers; encode them first, "
             "for example with make_pipeline(TableEncoder(), ...), or fit a TableModel."
         )
-
-
-def _in_memory(column: Any) -> Any:
-    import dask.array as da
-
-    return da.from_array(np.asarray(column), chunks=BLOCK_ROWS)  # type: ignore[no-untyped-call]
 
 
 def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Callable[[int], Sequence[Any]]) -> Any:
@@ -267,15 +253,20 @@ def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Calla
             shape = {"chunks": (X.chunks[0], *((length,) for length in values.shape[1:]))}
             shape |= {"new_axis": list(range(2, values.ndim))} if values.ndim > 2 else {}
         return X.map_blocks(_array_answers, method, values, dtype=values.dtype, meta=values, **shape)
-    import pandas as pd
-
     if values.ndim > 2:
         raise ValueError(
             f"every row has an answer of shape {values.shape[1:]}, which has no place in a data frame; pass "
             "X.to_dask_array(lengths=True)."
         )
+    return map_parts(method, X, values, names)
+
+
+def map_parts(method: Callable[[Any], Any], frame: Any, values: Any, names: Callable[[int], Sequence[Any]]) -> Any:
+    """``method`` of every partition of a Dask data frame; ``values`` are its answer to a table without rows."""
+    import pandas as pd
+
     meta = pd.Series(values) if values.ndim == 1 else pd.DataFrame(values, columns=list(names(values.shape[1])))
-    return X.map_partitions(_frame_answers, method, meta, meta=meta)
+    return frame.map_partitions(_frame_answers, method, meta, meta=meta)
 
 
 def _one_row(X: Any) -> Any:

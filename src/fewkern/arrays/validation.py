@@ -253,19 +253,15 @@ def class_factors(estimator: Any, classes: Array, masses: Array) -> Array | None
 def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight: Any) -> Array | None:
     """Sample weights times ``class_weight``, if the estimator has one; every class must keep some weight."""
     weights = validate_weights(estimator, X, sample_weight)
-    choice = getattr(estimator, "class_weight", None)
-    if choice is None and weights is None:
+    if getattr(estimator, "class_weight", None) is None and weights is None:
         return None
-    labels = to_numpy(labels_from_codes(estimator.classes_, codes))
-    values = np.ones(len(labels)) if weights is None else to_numpy(weights)
-    if choice == "balanced":
-        # by sums of weights, which are counts where there are none
-        sums = {c: values[labels == c].sum() for c in np.unique(labels)}
-        values = values * np.array([values.sum() / (len(sums) * max(sums[c], 1e-300)) for c in labels])
-    elif choice is not None:
-        values = values * compute_sample_weight(choice, labels)
-    for c in np.unique(labels):
-        if not np.any(values[labels == c] > 0):
+    classes, own = to_numpy(estimator.classes_), to_numpy(codes)
+    values = np.ones(len(own)) if weights is None else to_numpy(weights)
+    factors = class_factors(estimator, classes, np.maximum(np.bincount(own, values, len(classes)), 1e-300))
+    if factors is not None:
+        values = values * factors[own]
+    for c, mass in zip(classes, np.bincount(own, values, len(classes))):
+        if not mass > 0:
             raise ValueError(
                 f"{type(estimator).__name__}: class {plain_label(c)!r} has no sample of positive weight (or "
                 "only weights that are nothing beside the others); leave its samples out, or give them weight."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -114,16 +114,13 @@ class Samples:
 
     def take(self, part: Array) -> Samples:
         """The samples at the positions ``part``."""
-        X = take_rows(self.X, part)
-        return replace(
-            self,
-            X=namespace(X).take(X, part, axis=1) if self.pairwise else X,
-            weights=take_rows(self.weights, part),
-            rows=take_rows(self.rows, part),
-            codes=None if self.codes is None else take_rows(self.codes, part),
-            targets=None if self.targets is None else take_rows(self.targets, part),
-            groups=None if self.groups is None else take_rows(self.groups, part),
-        )
+        taken = self._of_rows(lambda column: take_rows(column, part))
+        return replace(taken, X=namespace(taken.X).take(taken.X, part, axis=1)) if self.pairwise else taken
+
+    def _of_rows(self, some: Callable[[Array], Array]) -> Samples:
+        """The samples whose rows ``some`` takes of every array."""
+        names = ("X", "weights", "rows", "codes", "targets", "groups")
+        return replace(self, **{name: some(getattr(self, name)) for name in names if getattr(self, name) is not None})
 
     def some(self, limit: int, rng: Any) -> Samples:
         """About ``limit`` of the samples, drawn without replacement, the same share of every class; all if few."""
@@ -151,20 +148,8 @@ class Samples:
 
     def blocks(self, row_elements: int) -> Iterator[Samples]:
         """The samples in blocks of rows, of which ``row_elements`` numbers per row are needed."""
-        return (self._between(rows) for rows in row_blocks(self.n, row_elements, like=self.weights))
-
-    def _between(self, rows: slice) -> Samples:
-        if rows == slice(0, self.n):
-            return self
-        return replace(
-            self,
-            X=self.X[rows, :],
-            weights=self.weights[rows],
-            rows=self.rows[rows],
-            codes=None if self.codes is None else self.codes[rows],
-            targets=None if self.targets is None else self.targets[rows, :],
-            groups=None if self.groups is None else self.groups[rows],
-        )
+        for rows in row_blocks(self.n, row_elements, like=self.weights):
+            yield self._of_rows(lambda column, rows=rows: column[rows, :] if column.ndim == 2 else column[rows])
 
     def folds(self, cv: Any, seed: int | None = None) -> list[Fold]:
         """Positions to train on and to hold out, for a number of folds, a splitter, or splits of the whole table.

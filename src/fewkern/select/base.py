@@ -13,21 +13,34 @@ from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions
-from fewkern.base import CONSTRAINTS, BudgetWarning, check_probability, check_samples, need_held_out, no_set
+from fewkern.base import (
+    CONSTRAINTS,
+    BudgetWarning,
+    KernelEstimator,
+    check_probability,
+    check_samples,
+    constraints,
+    need_held_out,
+    no_set,
+)
+from fewkern.core.basis import KernelBasis
 from fewkern.core.conformal import Intervals, Novelty
+from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
 from fewkern.select.paths import WIDTH_FACTORS
 from fewkern.select.rules import RULES
 from fewkern.select.search import SearchResult, automatic_model, automatic_space, n_paths
-from fewkern.select.selection import SelectionRule
+from fewkern.select.selection import Selection, SelectionRule
+from fewkern.select.uncertainty import novelty_of
 
 __all__ = [
     "AUTOMATIC",
     "MOST_VECTORS",
     "SELECTION",
     "IntervalRegressor",
+    "VectorModel",
     "interval_quantiles",
     "novelty",
     "novelty_threshold",
@@ -40,19 +53,15 @@ __all__ = [
 MOST_VECTORS = 100
 
 # Constraints of the parameters that say how vectors are chosen.
-SELECTION: dict[str, list[Any]] = {
-    **{name: CONSTRAINTS[name] for name in ("kernel", "center", "random_state", "verbose")},
-    "rule": [StrOptions(set(RULES))],
-}
+SELECTION = constraints("kernel", "center", "random_state", "verbose", rule=[StrOptions(set(RULES))])
 
 # The same with those of the automatic choice of length scale, ridge and number of vectors.
-AUTOMATIC: dict[str, list[Any]] = {
-    **SELECTION,
-    "n_vectors": CONSTRAINTS["max_vectors"],
-    "max_vectors": CONSTRAINTS["max_vectors"],
-    "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-    "prefer": CONSTRAINTS["prefer"],
-}
+AUTOMATIC = SELECTION | constraints(
+    "max_vectors",
+    "prefer",
+    n_vectors=CONSTRAINTS["max_vectors"],
+    alpha=[StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+)
 
 
 def selection_rule(rule: str, center: Any, basis_tol: float | None, random_state: Any) -> SelectionRule:
@@ -91,6 +100,18 @@ def warn_open_end(estimator: Any, samples: Samples, found: SearchResult) -> None
         BudgetWarning,
         stacklevel=4,
     )
+
+
+class VectorModel(KernelEstimator):
+    """Base of the estimators whose function is a sum of kernels on chosen samples."""
+
+    def _keep(self, samples: Samples, selection: Selection, basis: KernelBasis, expansion: KernelExpansion) -> None:
+        """Assign what is known of the vectors: ``basis`` on the first of the ``selection``, ``expansion`` on these."""
+        self.basis_ = samples.original(basis)
+        self.novelty_ = novelty_of(samples, selection, self.basis_)
+        self.expansion_ = samples.original(expansion)
+        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
+        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
 
 
 @rowwise

@@ -12,7 +12,6 @@ from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
-    KernelEstimator,
     ScoringClassifier,
     check_priors,
     held_out_scores,
@@ -20,18 +19,17 @@ from fewkern.base import (
     kept_importances,
     warn_of_fewer_components,
 )
-from fewkern.core.samples import Samples, class_targets
+from fewkern.core.samples import class_targets
 from fewkern.populations import labelled_population
-from fewkern.select.axes import Axes, discriminant_axes, gaussian_classes, spread_of
-from fewkern.select.base import AUTOMATIC, novelty, novelty_threshold, search_model, warn_open_end
-from fewkern.select.leave_one_out import HeldOut, solve_samples
-from fewkern.select.search import SearchResult
-from fewkern.select.uncertainty import calibrate, novelty_of
+from fewkern.select.axes import discriminant_axes, gaussian_classes, spread_of
+from fewkern.select.base import AUTOMATIC, VectorModel, novelty, novelty_threshold, search_model, warn_open_end
+from fewkern.select.leave_one_out import solve_samples
+from fewkern.select.uncertainty import calibrate
 
 __all__ = ["FeatureVectorDiscriminant"]
 
 
-class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
+class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, VectorModel):
     r"""Axes on which classes lie apart, from a few chosen samples: a transformer and a classifier (FVS-LDA).
 
     It is linear discriminant analysis on the similarities to a few chosen samples, so the axes are curved in the space
@@ -183,15 +181,13 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
         self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
-        self.basis_ = samples.original(found.basis)
-        self.novelty_ = novelty_of(samples, found.selection, self.basis_)
-        self.expansion_ = samples.original(found.basis.expand(axes.W, -axes.mean @ axes.W))
-        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
-        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
+        self._keep(samples, found.selection, found.basis, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
         classes = gaussian_classes(spread, axes)
         self.eigenvalues_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
-        left_out = _left_out(found, samples, axes)
+        # every sample on the axes that the others give, the points of the classes held
+        points = replace(samples, targets=take_rows(axes.points, samples.codes))
+        left_out = solve_samples(points, found.Z, found.ridge)[1]
         self.class_scores_ = calibrate(classes.scores(), left_out)
         self.priors_ = classes.priors if priors is None else priors
         ratio = None if priors is None else priors / classes.priors
@@ -207,10 +203,3 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def transform(self, X: Any) -> Array:
         """Coordinates on the discriminant axes, each of unit variance over the training samples."""
         return self._values(X)
-
-
-def _left_out(found: SearchResult, samples: Samples, axes: Axes) -> HeldOut:
-    """Every sample on the axes that the others give, the points of the classes held."""
-    points = take_rows(axes.points, samples.codes)
-    _, left_out = solve_samples(replace(samples, targets=points), found.Z, found.ridge)
-    return left_out

@@ -12,15 +12,14 @@ from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, warn_of_fewer_components
+from fewkern.base import CONSTRAINTS, check_samples, warn_of_fewer_components
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population
 from fewkern.select.axes import principal_axes, spread_of
-from fewkern.select.base import MOST_VECTORS, SELECTION, novelty, novelty_threshold, selection_rule
+from fewkern.select.base import MOST_VECTORS, SELECTION, VectorModel, novelty, novelty_threshold, selection_rule
 from fewkern.select.regression import FeatureVectorRegressor
 from fewkern.select.selection import choose_basis
-from fewkern.select.uncertainty import novelty_of
 
 __all__ = ["FeatureVectorPCA"]
 
@@ -34,7 +33,7 @@ def _learns_the_way_back(estimator: Any) -> bool:
     return True
 
 
-class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VectorModel):
     r"""Kernel PCA on a few chosen samples (FVS-PCA).
 
     Kernel PCA finds curved directions along which the samples vary most; scikit-learn's keeps every sample for that.
@@ -142,11 +141,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             chosen = choose_basis(samples, kernel, how, limit, step)
         basis = chosen.basis()
         axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
-        self.kernel_, self.basis_ = kernel, samples.original(basis)
-        self.novelty_ = novelty_of(samples, chosen, self.basis_)
-        self.expansion_ = samples.original(basis.expand(axes.W, -axes.mean @ axes.W))
-        self.n_vectors_, self.vectors_ = self.expansion_.n_vectors, self.expansion_.vectors
-        self.indices_ = self.expansion_.indices
+        self._keep(samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
         self.fitness_, self.stop_ = chosen.fitness, chosen.stop
         self.eigenvalues_ = axes.values
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs

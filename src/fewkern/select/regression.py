@@ -3,54 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import KernelEstimator, keep_importances, kept_importances
-from fewkern.core.conformal import Intervals
-from fewkern.core.expansion import KernelExpansion
-from fewkern.core.population import Population
+from fewkern.base import keep_importances, kept_importances
 from fewkern.core.statistics import feature_statistics
 from fewkern.populations import measured_population
-from fewkern.select.base import AUTOMATIC, IntervalRegressor, novelty, novelty_threshold, search_model, warn_open_end
-from fewkern.select.leave_one_out import HeldOut, solve_samples
-from fewkern.select.search import SearchResult, nested_values
-from fewkern.select.uncertainty import familiar_basis, fit_intervals, novelty_of
+from fewkern.select.base import (
+    AUTOMATIC,
+    IntervalRegressor,
+    VectorModel,
+    novelty,
+    novelty_threshold,
+    search_model,
+    warn_open_end,
+)
+from fewkern.select.leave_one_out import solve_samples
+from fewkern.select.search import nested_values
+from fewkern.select.uncertainty import familiar_basis, fit_intervals
 
 __all__ = ["FeatureVectorRegressor"]
 
 
-@dataclass(frozen=True)
-class _Regression:
-    """FVS-LR on the vectors that a search has chosen."""
-
-    expansion: KernelExpansion
-    held_out: HeldOut
-    """By leave-one-out, nested where the search has folds."""
-    intervals: Intervals
-    jitter: float
-    """Added to the ridge against rounding."""
-
-
-def _fit_regression(population: Population, found: SearchResult) -> _Regression:
-    """Coefficients from all rows, on vectors that were chosen among the sample."""
-    samples = population.sample
-    solution, left_out = solve_samples(samples, found.Z, found.ridge)
-    expansion = found.basis.expand(solution.W, solution.offset)
-    if population.n > samples.n:
-        from_all = feature_statistics(population, found.basis).solve(found.ridge)
-        expansion = found.basis.expand(*from_all.in_precision(found.Z.dtype))
-    held_out = nested_values(samples, found) or left_out
-    intervals = fit_intervals(held_out, familiar_basis(found.selection, found.n_vectors))
-    if intervals.scale is not None:
-        intervals = replace(intervals, scale=samples.original(intervals.scale))
-    return _Regression(expansion, held_out, intervals, solution.jitter)
-
-
-class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
+class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, VectorModel):
     r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
 
     A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
@@ -188,28 +166,29 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         samples = population.sample
         found = search_model(self, samples)
-        fitted = _fit_regression(population, found)
+        solution, left_out = solve_samples(samples, found.Z, found.ridge)
+        expansion = found.basis.expand(solution.W, solution.offset)
+        if population.n > samples.n:
+            from_all = feature_statistics(population, found.basis).solve(found.ridge)
+            expansion = found.basis.expand(*from_all.in_precision(found.Z.dtype))
+        held_out = nested_values(samples, found) or left_out
+        intervals = fit_intervals(held_out, familiar_basis(found.selection, found.n_vectors))
+        if intervals.scale is not None:
+            intervals = replace(intervals, scale=samples.original(intervals.scale))
         self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
-        self.basis_ = samples.original(found.basis)
-        self.novelty_ = novelty_of(samples, found.selection, self.basis_)
-        self.expansion_ = samples.original(fitted.expansion)
-        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
-        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
-        self.held_out_error_ = fitted.held_out.squared_error()
-        self.intervals_ = fitted.intervals
+        self._keep(samples, found.selection, found.basis, expansion)
+        self.held_out_error_ = held_out.squared_error()
+        self.intervals_ = intervals
         keep_importances(self, samples)
-        self._warn_of_jitter(fitted.jitter)
-        warn_open_end(self, samples, found)
-        return self
-
-    def _warn_of_jitter(self, jitter: float) -> None:
-        if jitter > 0:
+        if solution.jitter > 0:
             warnings.warn(
                 f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "
-                f"{jitter:.3g} was added to it. Use a larger alpha or fewer vectors.",
+                f"{solution.jitter:.3g} was added to it. Use a larger alpha or fewer vectors.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
+        warn_open_end(self, samples, found)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -73,16 +73,6 @@ class NestedFold:
     ridge: float
     n_vectors: int
 
-    @property
-    def key(self) -> tuple[int, float, int]:
-        """Equal for folds with the same settings."""
-        return id(self.selection), self.ridge, self.n_vectors
-
-    def values(self, samples: Samples) -> Array:
-        """Leave-one-out (or leave-group-out) predictions for all rows at these settings."""
-        Z = self.selection.G[:, : self.n_vectors]
-        return solve(Z, samples.targets, self.ridge, samples.weights, samples.groups).held_out
-
 
 @dataclass(frozen=True)
 class SearchResult:
@@ -217,9 +207,11 @@ def nested_values(samples: Samples, found: SearchResult) -> HeldOut | None:
     values = xp.zeros_like(samples.targets)
     known: dict[tuple[int, float, int], Array] = {}
     for fold in found.nested_folds:
-        if fold.key not in known:
-            known[fold.key] = fold.values(samples)
-        values = xp.where(fold.inside[:, None], known[fold.key], values)
+        setting = id(fold.selection), fold.ridge, fold.n_vectors
+        if setting not in known:
+            Z = fold.selection.G[:, : fold.n_vectors]
+            known[setting] = solve(Z, samples.targets, fold.ridge, samples.weights, samples.groups).held_out
+        values = xp.where(fold.inside[:, None], known[setting], values)
     return HeldOut(values, samples)
 
 
@@ -262,17 +254,13 @@ def search(
     -----
     Per kernel and ridge ``n L^2`` flops in BLAS-3; memory ``n L`` numbers per kernel.
     """
-    with threads_for(samples.n * space.limit**2):
-        return _search(samples, grid, space, step)
-
-
-def _search(samples: Samples, grid: KernelGrid, space: SearchSpace, step: Callable[[int], None]) -> SearchResult:
     folds = samples.deal(_NESTED_FOLDS, space.how.seed) if samples.n <= MAX_LOO_ROWS else None
     scheme = LooScheme.of(samples, folds)
-    by_kernel = search_length_scales(samples, grid, space, scheme, step)
-    grid, paths = grid.some(sorted(by_kernel)), [by_kernel[k] for k in sorted(by_kernel)]
-    if space.tolerance is not None:
-        paths = extend(paths, samples, space, scheme, step)
+    with threads_for(samples.n * space.limit**2):
+        by_kernel = search_length_scales(samples, grid, space, scheme, step)
+        grid, paths = grid.some(sorted(by_kernel)), [by_kernel[k] for k in sorted(by_kernel)]
+        if space.tolerance is not None:
+            paths = extend(paths, samples, space, scheme, step)
     error, std_error = as_table(paths)
     chosen = choose_model(paths, error, std_error, space)
     axes: dict[str, tuple[float, ...]] = {
