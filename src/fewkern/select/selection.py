@@ -129,16 +129,13 @@ def select_vectors(
 
 
 def _cut(state: Residual, fitness: list[float], stop: Stop, max_fitness: float, asked: int) -> Selection:
-    """What was asked for: no vector after the first fitness that is high enough, and no more than ``asked``."""
+    """What was asked for: no vector after the first fitness that is high enough."""
     xp, count = state.xp, len(fitness)
     # Paper: stops at the first fitness that is high enough. We: take a block, then cut it there.
     high = (i + 1 for i, J in enumerate(fitness) if J >= max_fitness)
     kept = next(high, count) if max_fitness < 1 else count
     if kept < count:
         stop = Stop.FITNESS
-    limit = min(asked, state.gram.n)
-    if kept > limit:  # a start with more vectors than are asked for
-        kept, stop = limit, Stop.LIMIT
     if stop == Stop.LIMIT and kept < asked:  # every sample is chosen
         stop = Stop.RANK
     residual = state.r
