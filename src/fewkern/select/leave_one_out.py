@@ -11,7 +11,7 @@ belong together are left out together (:mod:`fewkern.select.leave_group_out`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fewkern.arrays.blocks import row_blocks
@@ -227,16 +227,31 @@ class _LeavingOut:
         return rows if self.scheme.rows is None else take_rows(rows, self.scheme.rows)
 
     def path(self, Q: Array, target: Array) -> LooPath:
-        """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples."""
-        groups, folds = self.scheme.groups, self.scheme.folds
+        """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples.
+
+        The standard error is that of a mean over all samples, or over all groups.
+        """
+        groups, folds, w, effective = self.scheme.groups, self.scheme.folds, self.left_out.w, self.effective
+        xp = namespace(Q)
         if groups is None:
-            return self._mean(self._errors(Q, target), self.left_out.w, folds)
-        units = groups.sums(self.left_out.w[:, None])[:, 0]
-        errors = group_errors(Q, self.scaled, groups) / units[:, None]
-        effective = float(namespace(units).sum(units)) ** 2 / float(units @ units)
-        return self._mean(
-            [(slice(0, int(units.shape[0])), errors)], units, None if folds is None else groups.firsts(folds), effective
-        )
+            errors = self._errors(Q, target)
+        else:
+            w = groups.sums(w[:, None])[:, 0]
+            effective = float(xp.sum(w)) ** 2 / float(w @ w)
+            folds = None if folds is None else groups.firsts(folds)
+            errors = iter([(slice(0, groups.n_groups), group_errors(Q, self.scaled, groups) / w[:, None])])
+        sums: Array = 0.0
+        squares: Array = 0.0
+        by_fold: Array = 0.0
+        for rows, error in errors:
+            sums = sums + w[rows] @ error
+            squares = squares + w[rows] @ (error * error)
+            if folds is not None:
+                by_fold = by_fold + (folds[rows, :] * w[rows][:, None]).T @ error
+        total, unit = float(xp.sum(w)), self.unit * self.unit
+        mean = sums / total
+        variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
+        return LooPath(unit * mean, unit * xp.sqrt(variance / effective), None if folds is None else unit * by_fold)
 
     def _errors(self, Q: Array, target: Array) -> Iterator[tuple[slice, Array]]:
         """Squared errors of every sample when it is left out, on the leading columns of ``Q``, in row blocks."""
@@ -250,29 +265,6 @@ class _LeavingOut:
             safe = xp.where(rb > 0, rb, 1.0)
             error = _squared_residuals(Qb / safe[:, None], target, self.Y[rows, :]) / (left * left)
             yield rows, xp.where(alone, error[:, :1], error)
-
-    def _mean(
-        self,
-        errors: Iterable[tuple[slice, Array]],
-        w: Array,
-        folds: Array | None,
-        effective: float | None = None,
-    ) -> LooPath:
-        """Mean of errors that come in blocks of rows, and the standard error of a mean over all samples."""
-        xp, total = namespace(w), float(namespace(w).sum(w))
-        sums: Array = 0.0
-        squares: Array = 0.0
-        by_fold: Array = 0.0
-        for rows, error in errors:
-            sums = sums + w[rows] @ error
-            squares = squares + w[rows] @ (error * error)
-            if folds is not None:
-                by_fold = by_fold + (folds[rows, :] * w[rows][:, None]).T @ error
-        mean = sums / total
-        variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
-        unit = self.unit * self.unit
-        std_error = xp.sqrt(variance / (self.effective if effective is None else effective))
-        return LooPath(unit * mean, unit * std_error, None if folds is None else unit * by_fold)
 
 
 def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:

@@ -271,7 +271,7 @@ def search(
     nested = []
     for fold in range(0 if folds is None else _NESTED_FOLDS):
         inside = folds == fold
-        rest = errors_without_fold(paths, fold, error, samples.weights, inside)
+        rest = errors_without_fold(paths, fold, samples.weights, inside)
         nested.append(NestedFold(inside, *_setting(paths, space, choose_model(paths, rest, std_error, space))))
     return SearchResult(*_setting(paths, space, chosen), Path(axes, error, std_error, chosen), tuple(nested))
 
