@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from fewkern.arrays.blocks import row_blocks
@@ -149,7 +150,7 @@ class Samples:
     def blocks(self, row_elements: int) -> Iterator[Samples]:
         """The samples in blocks of rows, of which ``row_elements`` numbers per row are needed."""
         for rows in row_blocks(self.n, row_elements, like=self.weights):
-            yield self._of_rows(lambda column, rows=rows: column[rows, :] if column.ndim == 2 else column[rows])
+            yield self._of_rows(partial(_between, rows))
 
     def folds(self, cv: Any, seed: int | None = None) -> list[Fold]:
         """Positions to train on and to hold out, for a number of folds, a splitter, or splits of the whole table.
@@ -211,6 +212,10 @@ class Samples:
                 if self.pairwise:
                     moved[f"{prefix}vectors"] = rows[:, None]
         return replace(value, **moved)  # type: ignore[type-var]
+
+
+def _between(rows: slice, column: Array) -> Array:
+    return column[rows, :] if column.ndim == 2 else column[rows]
 
 
 def class_targets(samples: Samples) -> Samples:

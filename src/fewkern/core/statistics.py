@@ -14,7 +14,14 @@ from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples, with_targets
 
-__all__ = ["FeatureSums", "LinearSolution", "Statistics", "feature_statistics"]
+__all__ = ["FeatureSums", "LinearSolution", "Statistics", "feature_statistics", "ridge_factor"]
+
+
+def ridge_factor(gram: Array, ridge: float) -> tuple[Array, float]:
+    """The lower triangular ``R'`` of ``gram + ridge diag(0, 1, .., 1) = R'R``, and its jitter: the constant is free."""
+    free = namespace(gram).eye(gram.shape[0], dtype=gram.dtype, device=device(gram))
+    free[0, 0] = 0.0
+    return jittered_cholesky(gram + ridge * free)
 
 
 @dataclass(frozen=True)
@@ -112,11 +119,7 @@ class Statistics:
 
     def solve(self, ridge: float) -> LinearSolution:
         r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, FVS (11)."""
-        xp, size = namespace(self.gram), int(self.gram.shape[0])
-        penalty = xp.full((size,), ridge, dtype=self.gram.dtype, device=device(self.gram))
-        penalty[0] = 0.0
-        identity = xp.eye(size, dtype=self.gram.dtype, device=device(self.gram))
-        C, jitter = jittered_cholesky(self.gram + penalty[:, None] * identity)
+        C, jitter = ridge_factor(self.gram, ridge)
         solution = solve_triangular(C, solve_triangular(C, self.cross), transposed=True)
         return LinearSolution(solution[1:, :], solution[0, :], C, jitter)
 

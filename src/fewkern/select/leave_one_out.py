@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import divide_where, jittered_cholesky, one_hot, solve_triangular
+from fewkern.arrays.linalg import divide_where, one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows
 from fewkern.arrays.numerics import largest_power
 from fewkern.arrays.sampling import random_generator
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
-from fewkern.core.statistics import Statistics
+from fewkern.core.statistics import Statistics, ridge_factor
 from fewkern.select.leave_group_out import GroupBlocks, group_errors, group_residuals
 
 __all__ = [
@@ -145,14 +145,6 @@ class _Design:
         return _Design(take_rows(self.X, rows), take_rows(self.root, rows), take_rows(self.w, rows))
 
 
-def _factor(gram: Array, ridge: float) -> tuple[Array, float]:
-    """The lower triangular ``R'`` of ``gram + ridge diag(0, 1, .., 1)``, and its jitter: the constant is free."""
-    xp = namespace(gram)
-    free = xp.eye(gram.shape[0], dtype=gram.dtype, device=device(gram))
-    free[0, 0] = 0.0
-    return jittered_cholesky(gram + ridge * free)
-
-
 def _orthogonal(X: Array) -> Array:
     """``Q`` of the problem without a ridge; zero where a column depends on those before it."""
     xp = namespace(X)
@@ -187,7 +179,7 @@ def loo_paths(
     paths = []
     for ridge in ridges:
         if ridge > 0:
-            C, _ = _factor(gram, ridge)
+            C, _ = ridge_factor(gram, ridge)
             Q = solve_triangular(C, leaving.left_out.X.T).T
             paths.append(leaving.path(Q, solve_triangular(C, cross)))
         else:
@@ -297,7 +289,7 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups
     X, root, w, jitter = design.X, design.root, design.w, 0.0
     target = root[:, None] * Y
     if ridge > 0:
-        C, jitter = _factor(X.T @ X, ridge)
+        C, jitter = ridge_factor(X.T @ X, ridge)
         Q = solve_triangular(C, X.T).T
         solution = solve_triangular(C, Q.T @ target, transposed=True)
     else:
