@@ -17,7 +17,7 @@ from fewkern import (
 from fewkern.arrays import partitions
 from fewkern.arrays.survey import Layout
 from fewkern.core import population
-from fewkern.select import pca
+from fewkern.select import selector
 
 N, D = 30_000, 40
 MODELS = {
@@ -78,7 +78,7 @@ def test_no_more_than_a_block_is_converted(files, kind, monkeypatch):
         return whole(estimator, samples, **how)
 
     monkeypatch.setattr(Layout, "read", read)
-    monkeypatch.setattr(pca, "check_samples", checked)
+    monkeypatch.setattr(selector, "check_samples", checked)
     FeatureVectorPCA(max_vectors=3, n_components=1).fit(X).transform(X)
     assert sum(seen) == 3 * N  # two passes of a fit, and one more
     assert max(seen) == 1000

@@ -19,7 +19,7 @@ from fewkern.plotting.style import (
     open_frame,
     percent,
 )
-from fewkern.select.pca import FeatureVectorPCA
+from fewkern.select.selector import FeatureVectorPCA
 
 __all__ = ["AccuracyDisplay", "ComponentsDisplay"]
 

@@ -37,7 +37,6 @@ from fewkern.select.uncertainty import novelty_of
 
 __all__ = [
     "AUTOMATIC",
-    "MOST_VECTORS",
     "SELECTION",
     "IntervalRegressor",
     "VectorModel",
@@ -48,9 +47,6 @@ __all__ = [
     "selection_rule",
     "warn_open_end",
 ]
-
-# Largest number of vectors that FeatureVectorSelector and FeatureVectorPCA choose where max_vectors is None.
-MOST_VECTORS = 100
 
 # Constraints of the parameters that say how vectors are chosen.
 SELECTION = constraints("kernel", "center", "random_state", "verbose", rule=[StrOptions(set(RULES))])

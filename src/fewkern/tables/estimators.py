@@ -16,8 +16,8 @@ from fewkern.margins.graph_embedding import GraphEmbedding
 from fewkern.margins.soft_margin import RecursiveSoftMargin
 from fewkern.margins.svm import RecursiveSVM
 from fewkern.select.discriminant import FeatureVectorDiscriminant
-from fewkern.select.pca import FeatureVectorPCA
 from fewkern.select.regression import FeatureVectorRegressor
+from fewkern.select.selector import FeatureVectorPCA
 from fewkern.tables.tasks import MODELS
 
 __all__ = ["ESTIMATORS", "build", "check_model"]
