@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fewkern.arrays.blocks import one_thread
-from fewkern.arrays.partitions import PartitionError, added_up, counted, map_parts
+from fewkern.arrays.partitions import PartitionError, added_up, counted, map_parts, naming
 from fewkern.arrays.progress import shown
 from fewkern.arrays.texts import missing_package
 
@@ -160,17 +160,8 @@ def _computed(work: Sequence[Any], parts: Sequence[Any], names: Sequence[str]) -
     """The values of delayed work on parts; an error says which part could not be made."""
     import dask
 
-    try:
+    with naming("table", lambda: zip(names, parts)):
         return dask.compute(*work)  # type: ignore[no-untyped-call]
-    except (ValueError, PartitionError):  # ours: they say which part it is
-        raise
-    except Exception as error:
-        for name, part in zip(names, parts):
-            try:
-                part.compute()
-            except Exception:
-                raise PartitionError(f"{name} of the table cannot be computed: {error!r}") from error
-        raise
 
 
 def _read(piece: Piece) -> Any:

@@ -9,7 +9,7 @@ does not depend on how a collection was cut, nor on how many workers there are, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -37,6 +37,7 @@ __all__ = [
     "map_parts",
     "map_rows",
     "mapped_blocks",
+    "naming",
     "rowwise",
 ]
 
@@ -126,7 +127,7 @@ class Partitions:
         first = np.cumsum([0, *self.X.chunks[0]])
         work = dask.delayed(_limited, pure=False)
         parts = [work(of, int(first[i]), *block) for i, block in enumerate(zip(*blocks))]
-        with counted(label, "_limited", len(parts), verbose), _naming_the_partition(self.given):
+        with counted(label, "_limited", len(parts), verbose), naming("Dask collection", lambda: _numbered(self.given)):
             return added_up(parts).compute()
 
 
@@ -149,28 +150,26 @@ def _limited(of: OfBlock, first: int, *blocks: Any) -> Any:
 
 
 @contextmanager
-def _naming_the_partition(given: Sequence[Any]) -> Iterator[None]:
-    """An error while a collection is computed says which of the ``given`` partitions it is about."""
+def naming(whole: str, parts: Callable[[], Iterable[tuple[str, Any]]]) -> Iterator[None]:
+    """An error while the ``whole`` is computed says which of its delayed ``parts`` it is about, by their names."""
     try:
         yield
-    except ValueError:  # ours: it says what is wrong with which rows
+    except (ValueError, PartitionError):  # ours: they say what is wrong with which rows
         raise
     except Exception as error:
-        where = _failing(given)
-        if where is None:
-            raise
-        raise PartitionError(f"{where} of the Dask collection cannot be computed: {error!r}") from error
-
-
-def _failing(given: Sequence[Any]) -> str | None:
-    """Which partition raises when it is computed alone."""
-    for collection in given:
-        for position, part in enumerate(np.ravel(np.asarray(collection.to_delayed(), dtype=object))):
+        for name, part in parts():
             try:
                 part.compute()
             except Exception:
-                return f"partition {position}"
-    return None
+                raise PartitionError(f"{name} of the {whole} cannot be computed: {error!r}") from error
+        raise
+
+
+def _numbered(collections: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """The partitions of Dask collections."""
+    for collection in collections:
+        for position, part in enumerate(np.ravel(np.asarray(collection.to_delayed(), dtype=object))):
+            yield f"partition {position}", part
 
 
 @contextmanager
@@ -197,7 +196,7 @@ def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
     """A Dask array whose blocks have known lengths; finding them may take a pass over the collection."""
     import dask.array as da
 
-    with _naming_the_partition(given):
+    with naming("Dask collection", lambda: _numbered(given)):
         if hasattr(collection, "to_dask_array"):
             if hasattr(collection, "dtypes") and collection.ndim == 2:
                 _check_types(name, collection)

@@ -293,10 +293,11 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups
         Q = solve_triangular(C, X.T).T
         solution = solve_triangular(C, Q.T @ target, transposed=True)
     else:
-        # the solution of least length, where unknowns depend on each other
-        Q, sizes, Vt = xp.linalg.svd(X, full_matrices=False)
+        # X = Q R = (Q U) diag(sizes) V': the solution of least length, where unknowns depend on each other
+        Q, R = xp.linalg.qr(X, mode="reduced")
+        U, sizes, Vt = xp.linalg.svd(R, full_matrices=False)
         independent = sizes > _ROUNDING_UNITS * eps(X) * sizes[0]
-        Q = Q * xp.astype(independent, Q.dtype)
+        Q = (Q @ U) * xp.astype(independent, Q.dtype)
         solution = Vt.T @ divide_where(independent[:, None], Q.T @ target, sizes[:, None], 0.0)
     leverage = xp.sum(Q * Q, axis=1)
     W, offset = solution[1:, :], solution[0, :]
@@ -324,10 +325,9 @@ def _solve_many(samples: Samples, G: Array, ridge: float, rows: Array) -> Soluti
     solution = Statistics.of(G, samples.targets, samples.weights).solve(ridge)
     W, offset = solution.in_precision(dtype)
     some, values = samples.take(rows), take_rows(G, rows)
-    design = _Design.of(xp.astype(values, solution.factor.dtype, copy=False), some.weights)
-    Q = solve_triangular(solution.factor, design.X.T).T
-    leverage = xp.astype(xp.sum(Q * Q, axis=1), dtype, copy=False)
+    leverage = solution.leverage(xp.astype(values, solution.factor.dtype, copy=False), some.weights)
     mean = (samples.weights @ samples.targets) / xp.sum(samples.weights)
+    leverage = xp.astype(leverage, dtype, copy=False)
     held_out = _held_out(some.targets, values @ W + offset, leverage, xp.zeros_like(some.targets) + mean)
     return Solution(W, offset, held_out, solution.jitter)
 
