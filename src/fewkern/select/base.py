@@ -16,7 +16,6 @@ from fewkern.arrays.validation import Interval, StrOptions
 from fewkern.base import (
     CONSTRAINTS,
     BudgetWarning,
-    KernelEstimator,
     check_probability,
     check_samples,
     constraints,
@@ -39,8 +38,8 @@ __all__ = [
     "AUTOMATIC",
     "SELECTION",
     "IntervalRegressor",
-    "VectorModel",
     "interval_quantiles",
+    "keep_vectors",
     "novelty",
     "novelty_threshold",
     "search_model",
@@ -98,16 +97,15 @@ def warn_open_end(estimator: Any, samples: Samples, found: SearchResult) -> None
     )
 
 
-class VectorModel(KernelEstimator):
-    """Base of the estimators whose function is a sum of kernels on chosen samples."""
-
-    def _keep(self, samples: Samples, selection: Selection, basis: KernelBasis, expansion: KernelExpansion) -> None:
-        """Assign what is known of the vectors: ``basis`` on the first of the ``selection``, ``expansion`` on these."""
-        self.basis_ = samples.original(basis)
-        self.novelty_ = novelty_of(samples, selection, self.basis_)
-        self.expansion_ = samples.original(expansion)
-        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
-        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
+def keep_vectors(
+    self: Any, samples: Samples, selection: Selection, basis: KernelBasis, expansion: KernelExpansion
+) -> None:
+    """Assign what is known of the vectors: ``basis`` on the first of the ``selection``, ``expansion`` on these."""
+    self.basis_ = samples.original(basis)
+    self.novelty_ = novelty_of(samples, selection, self.basis_)
+    self.expansion_ = samples.original(expansion)
+    self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
+    self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
 
 
 @rowwise

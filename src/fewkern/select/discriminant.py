@@ -12,6 +12,7 @@ from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
+    KernelEstimator,
     ScoringClassifier,
     check_priors,
     held_out_scores,
@@ -22,14 +23,14 @@ from fewkern.base import (
 from fewkern.core.samples import class_targets
 from fewkern.populations import labelled_population
 from fewkern.select.axes import discriminant_axes, gaussian_classes, spread_of
-from fewkern.select.base import AUTOMATIC, VectorModel, novelty, novelty_threshold, search_model, warn_open_end
+from fewkern.select.base import AUTOMATIC, keep_vectors, novelty, novelty_threshold, search_model, warn_open_end
 from fewkern.select.leave_one_out import solve_samples
 from fewkern.select.uncertainty import calibrate
 
 __all__ = ["FeatureVectorDiscriminant"]
 
 
-class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, VectorModel):
+class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
     r"""Axes on which classes lie apart, from a few chosen samples: a transformer and a classifier (FVS-LDA).
 
     It is linear discriminant analysis on the similarities to a few chosen samples, so the axes are curved in the space
@@ -121,6 +122,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     feature_importances_ = kept_importances
     novelty, novelty_threshold = novelty, novelty_threshold
+    _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,

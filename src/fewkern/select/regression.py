@@ -9,13 +9,13 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import keep_importances, kept_importances
+from fewkern.base import KernelEstimator, keep_importances, kept_importances
 from fewkern.core.statistics import feature_statistics
 from fewkern.populations import measured_population
 from fewkern.select.base import (
     AUTOMATIC,
     IntervalRegressor,
-    VectorModel,
+    keep_vectors,
     novelty,
     novelty_threshold,
     search_model,
@@ -28,7 +28,7 @@ from fewkern.select.uncertainty import familiar_basis, fit_intervals
 __all__ = ["FeatureVectorRegressor"]
 
 
-class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, VectorModel):
+class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
     r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
 
     A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
@@ -120,6 +120,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, VectorModel):
 
     feature_importances_ = kept_importances
     novelty, novelty_threshold = novelty, novelty_threshold
+    _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = AUTOMATIC
 

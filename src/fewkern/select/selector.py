@@ -20,7 +20,7 @@ from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population, weighted_samples
 from fewkern.select.axes import principal_axes, spread_of
-from fewkern.select.base import SELECTION, VectorModel, novelty, novelty_threshold, selection_rule
+from fewkern.select.base import SELECTION, keep_vectors, novelty, novelty_threshold, selection_rule
 from fewkern.select.regression import FeatureVectorRegressor
 from fewkern.select.selection import Selection, choose_basis
 from fewkern.select.uncertainty import novelty_of
@@ -197,7 +197,7 @@ def _learns_the_way_back(estimator: Any) -> bool:
     return True
 
 
-class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VectorModel):
+class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""Kernel PCA on a few chosen samples (FVS-PCA).
 
     Kernel PCA finds curved directions along which the samples vary most; scikit-learn's keeps every sample for that.
@@ -257,6 +257,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Vector
     """
 
     novelty, novelty_threshold = novelty, novelty_threshold
+    _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
