@@ -23,10 +23,10 @@ from fewkern.arrays.partitions import Partitions
 from fewkern.arrays.survey import Layout
 from fewkern.core.population import InMemory, Streamed
 from fewkern.core.samples import Samples
+from fewkern.core.statistics import feature_statistics
 from fewkern.density.likelihood import expectation_maximization
 from fewkern.density.problem import AllRows, RoundMixture
 from fewkern.kernels import Gaussian
-from fewkern.select.all_rows import feature_statistics
 from fewkern.select.selection import SelectionRule, choose_basis
 
 FEATURES = 20

@@ -69,7 +69,7 @@ def imports(path):
 
 # Estimators: the modules of a method that know scikit-learn. All other modules of the methods, and core, do not.
 ESTIMATORS = {
-    "select": {"base", "automatic", "incremental", "selector", "regression", "discriminant", "pca"},
+    "select": {"base", "selector", "regression", "discriminant"},
     "fisher": {"fitting", "sparse", "forward_fisher"},
     "margins": {"reducer", "svm", "soft_margin", "graph_embedding"},
     "density": {"base", "baselines", "classifier", "forward"},

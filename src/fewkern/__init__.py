@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from fewkern.margins.svm import RecursiveSVM
     from fewkern.reporting import Report, ReportSettings, report
     from fewkern.select.discriminant import FeatureVectorDiscriminant
-    from fewkern.select.pca import FeatureVectorPCA
     from fewkern.select.regression import FeatureVectorRegressor
-    from fewkern.select.selector import FeatureVectorSelector
+    from fewkern.select.selector import FeatureVectorPCA, FeatureVectorSelector
     from fewkern.tables.encoder import TableEncoder
     from fewkern.tables.model import TableModel
 
@@ -74,7 +73,7 @@ __all__ = [
 _PLACES = {
     "DensityClassifier": "density.classifier",
     "FeatureVectorDiscriminant": "select.discriminant",
-    "FeatureVectorPCA": "select.pca",
+    "FeatureVectorPCA": "select.selector",
     "FeatureVectorRegressor": "select.regression",
     "FeatureVectorSelector": "select.selector",
     "ForwardConstrainedDensity": "density.forward",

@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.fitting import CallbackSupportMixin
 from fewkern.arrays.linalg import one_hot
 from fewkern.arrays.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
 from fewkern.arrays.numerics import all_finite, quiet
-from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.validation import (
+    CallbackSupportMixin,
     Interval,
     StrOptions,
     encode_labels,
@@ -53,13 +53,13 @@ __all__ = [
     "is_pairwise",
     "keep_importances",
     "kept_importances",
-    "warn_of_fewer_components",
     "need_held_out",
     "no_interval",
     "no_set",
-    "set_threshold",
     "path_of",
+    "set_threshold",
     "vectors_moved",
+    "warn_of_fewer_components",
 ]
 
 

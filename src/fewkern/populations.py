@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.namespace import asarray_like, float_dtype, to_numpy
-from fewkern.arrays.partitions import Partitions, is_collection
-from fewkern.arrays.rowwise import as_collection
+from fewkern.arrays.partitions import Partitions, as_collection, is_collection
 from fewkern.arrays.survey import Layout, class_codes
 from fewkern.arrays.validation import class_factors, plain_label, validate_targets, validate_weights
 from fewkern.base import check_groups, check_labelled, check_measured, check_samples, check_weighted, is_pairwise

@@ -1,7 +1,7 @@
 import numpy as np
 import scipy.optimize
 
-from fewkern.arrays.optimize import bend, minimize_smooth
+from fewkern.arrays.optimize import minimize_smooth
 
 
 def bowl(x):
@@ -13,18 +13,6 @@ def bowl(x):
 def test_finds_the_minimum():
     found = minimize_smooth(bowl, np.array([3.0, 2.0]), max_iter=50, tol=0.0)
     np.testing.assert_allclose(found.x, [0.0, 0.0], atol=1e-6)
-    assert found.start_value == 13.0
-
-
-def test_bent_numbers_stay_between_their_bounds():
-    t = np.array([-1e9, -2.0, -1e-4, 0.0, 1e-4, 2.0, 1e9])
-    low, high = np.full(7, -6.0), np.full(7, 4.0)
-    value, slope = bend(t, low, high)
-    np.testing.assert_allclose(value[[0, -1]], [-6.0, 4.0])
-    np.testing.assert_allclose(value[2:5], t[2:5], rtol=1e-8)
-    assert np.all(np.diff(value) > 0)
-    h = 1e-6
-    np.testing.assert_allclose(slope, (bend(t + h, low, high)[0] - bend(t - h, low, high)[0]) / (2 * h), atol=1e-8)
 
 
 def test_a_point_that_is_no_number_is_not_evaluated(monkeypatch):
@@ -40,7 +28,6 @@ def test_a_point_that_is_no_number_is_not_evaluated(monkeypatch):
     monkeypatch.setattr(scipy.optimize, "minimize", broken)
     found = minimize_smooth(bowl, np.array([3.0, 2.0]), max_iter=50, tol=0.0)
     np.testing.assert_array_equal(found.x, [1.5, 1.0])
-    assert found.status == "stuck"
 
 
 def test_a_watch_ends_the_search_with_the_best_point_so_far():
@@ -54,6 +41,5 @@ def test_a_watch_ends_the_search_with_the_best_point_so_far():
         return step == 3
 
     found = minimize_smooth(valley, np.array([3.0, 2.0]), max_iter=50, tol=0.0, watch=after_three)
-    assert (found.status, found.n_iter) == ("stopped", 3)
     assert [step for step, _ in seen] == [1, 2, 3]
-    assert found.value == min(value for _, value in seen) < found.start_value
+    assert found.value == min(value for _, value in seen) < valley(np.array([3.0, 2.0]))[0]

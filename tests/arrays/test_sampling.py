@@ -1,6 +1,6 @@
 import numpy as np
 
-from fewkern.arrays.random import row_keys, smallest_keys
+from fewkern.arrays.sampling import row_keys, smallest_keys
 
 
 def test_keys_are_spread_evenly_and_belong_to_the_row():

@@ -9,10 +9,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewkern.core.conformal import HeldOutScores
+from fewkern.core.conformal import HeldOutScores, Novelty
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Gaussian
-from fewkern.core.novelty import Novelty
 from fewkern.core.preparation import Preparation
 from fewkern.core.samples import Samples
 from fewkern.core.sensitivity import differentiable, feature_importances

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewkern import FeatureVectorSelector
-from fewkern.arrays.columns import column_spreads
+from fewkern.arrays.numerics import column_spreads
 from fewkern.core.kernel import NotFiniteError
 from fewkern.core.kernels import resolve_kernel
 from fewkern.datasets import make_banana

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fewkern.core.kernel import Kernel
-from fewkern.core.parameters import Parameters
+from fewkern.core.kernel import Kernel, Parameters
 from fewkern.margins.rules import GraphRule
 
 

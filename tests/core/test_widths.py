@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.arrays.columns import column_spreads
-from fewkern.core.widths import city_block, euclidean, feature_units, positive, resolve_width, total_variance
+from fewkern.arrays.numerics import column_spreads
+from fewkern.core.radial import city_block, euclidean, feature_units, positive, resolve_width, total_variance
 from fewkern.kernels import Gaussian, Laplacian
 
 FACTORS, SHIFTS = np.array([2.0**17, 1.0, 1e-5, 1e5]), np.array([0.0, 1e3, 0.0, -7.0])

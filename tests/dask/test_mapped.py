@@ -14,10 +14,10 @@ from fewkern import (
     FeatureVectorSelector,
     base,
 )
-from fewkern.arrays import partitions, rowwise
+from fewkern.arrays import partitions
 from fewkern.arrays.survey import Layout
 from fewkern.core import population
-from fewkern.select import pca
+from fewkern.select import selector
 
 N, D = 30_000, 40
 MODELS = {
@@ -78,7 +78,7 @@ def test_no_more_than_a_block_is_converted(files, kind, monkeypatch):
         return whole(estimator, samples, **how)
 
     monkeypatch.setattr(Layout, "read", read)
-    monkeypatch.setattr(pca, "check_samples", checked)
+    monkeypatch.setattr(selector, "check_samples", checked)
     FeatureVectorPCA(max_vectors=3, n_components=1).fit(X).transform(X)
     assert sum(seen) == 3 * N  # two passes of a fit, and one more
     assert max(seen) == 1000
@@ -90,13 +90,13 @@ def test_rows_of_float_numbers_are_used_where_they_are(files):
 
 
 def test_what_is_used_where_it_is(files, monkeypatch):
-    assert not rowwise.is_mapped(opened(files["float"]))
-    assert rowwise.is_mapped(opened(files["whole"]))
-    assert not rowwise.is_mapped(opened(files["whole"])[:500])
-    assert not rowwise.is_mapped(np.load(files["whole"]))
-    monkeypatch.setattr(rowwise, "find_spec", lambda name: None if name == "dask" else util.find_spec(name))
+    assert not partitions.is_mapped(opened(files["float"]))
+    assert partitions.is_mapped(opened(files["whole"]))
+    assert not partitions.is_mapped(opened(files["whole"])[:500])
+    assert not partitions.is_mapped(np.load(files["whole"]))
+    monkeypatch.setattr(partitions, "find_spec", lambda name: None if name == "dask" else util.find_spec(name))
     X = opened(files["whole"])
-    assert rowwise.as_collection(X) is X  # without Dask it is copied, as any array is
+    assert partitions.as_collection(X) is X  # without Dask it is copied, as any array is
     assert "dask" in sys.modules
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.arrays.folds import plain_folds
+from fewkern.arrays.sampling import plain_folds
 from fewkern.core.path import TOLERANCE, Stop
 from fewkern.density import integrated
 from fewkern.density.integrated import choose_floor, choose_step, entry_bandwidths, forward_integrated

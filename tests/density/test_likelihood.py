@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.mixture import GaussianMixture
 
-from fewkern.arrays.folds import plain_folds
+from fewkern.arrays.sampling import plain_folds
 from fewkern.core.path import Stop
 from fewkern.density import likelihood
 from fewkern.density.problem import DensityProblem, RoundMixture

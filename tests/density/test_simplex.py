@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.arrays.folds import plain_folds
+from fewkern.arrays.sampling import plain_folds
 from fewkern.core.path import Stop
 from fewkern.density import simplex
 from fewkern.density.problem import DensityProblem

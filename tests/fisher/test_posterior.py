@@ -30,7 +30,7 @@ def test_logistic_scores_are_stationary(C):
     _, codes, w = classes(200, C, seed=2)
     t = fisher_targets(codes, C, w)
     F = 0.3 * t.rows(codes) + np.random.default_rng(3).standard_normal((200, C - 1))
-    found, _ = fit_posterior(HeldOut(F, labelled(F, codes, w), "cv"), t)
+    found, _ = fit_posterior(HeldOut(F, labelled(F, codes, w)), t)
     pull = (w / w.sum())[:, None] * (softmax(class_values(found.scores(F))) - np.eye(C)[codes])
     slopes = class_values(found.weights)
     np.testing.assert_allclose((F / t.scale).T @ pull + 1e-3 * slopes * t.scale, 0, atol=1e-8)
@@ -44,7 +44,7 @@ def test_probabilities_agree_with_scores_and_follow_the_priors(calibrated, C):
     t = fisher_targets(codes, C, w)
     F = (X @ np.ones((3, C - 1)) * np.arange(1, C)) / 3
     samples = labelled(X, codes, w)
-    held_out = HeldOut(F, samples, "cv") if calibrated else None
+    held_out = HeldOut(F, samples) if calibrated else None
     plain, _ = fit_posterior(held_out, t)
     new = np.full(C, 0.4 / (C - 1))
     new[1] = 0.6
@@ -63,7 +63,7 @@ def test_reversed_scores_fall_back_to_the_midpoint_rule():
     t = fisher_targets(codes, 2, w)
     noise = np.random.default_rng(0).standard_normal((80, 1))
     for sign in (1.0, -1.0):
-        found, calibrated = fit_posterior(HeldOut(sign * t.rows(codes) + noise, labelled(noise, codes, w), "cv"), t)
+        found, calibrated = fit_posterior(HeldOut(sign * t.rows(codes) + noise, labelled(noise, codes, w)), t)
         assert calibrated == (sign > 0)
         # a larger discriminant never makes the second class less likely
         P = found.probabilities(np.linspace(-5, 5, 11)[:, None])[:, 1]
@@ -77,7 +77,7 @@ def test_a_direction_without_signal_is_not_used():
     t = fisher_targets(codes, 3, w)
     noise = np.random.default_rng(0).standard_normal((300, 2))
     F = t.rows(codes) * [-0.05, 1.0] + 0.1 * noise
-    found, calibrated = fit_posterior(HeldOut(F, labelled(noise, codes, w), "cv"), t)
+    found, calibrated = fit_posterior(HeldOut(F, labelled(noise, codes, w)), t)
     assert calibrated
     ahead = np.array([[-1.0, 0.0], [1.0, 0.0]])
     scores = found.scores(ahead)

@@ -13,8 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, Sta
 
 from fewkern import KernelClassifier, KernelRegressor, load, save, to_c, to_onnx
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.core.preparation import Preparation
-from fewkern.core.prepared import Scaling
+from fewkern.core.preparation import Preparation, Scaling
 from fewkern.io import ModelFileError
 from fewkern.io.describe import plan
 from fewkern.io.sums import preparation_bends

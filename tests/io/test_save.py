@@ -22,7 +22,6 @@ from fewkern.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline,
 MODELS = [
     fewkern.FeatureVectorSelector(max_vectors=6),
     fewkern.FeatureVectorSelector(max_vectors=6, rule="greedy", projection="symmetric"),
-    fewkern.FeatureVectorSelector(max_vectors=6, warm_start=True),
     fewkern.FeatureVectorRegressor(max_vectors=6),
     fewkern.KernelClassifier(max_vectors=6),
     fewkern.FeatureVectorDiscriminant(max_vectors=6, class_weight={0: 1.0, 1: 2.0}, rule="greedy"),

@@ -7,10 +7,11 @@ import pytest
 from sklearn.base import clone
 
 from fewkern import FeatureVectorSelector, KernelClassifier, KernelRegressor, load, save
+from fewkern.core.samples import class_targets
 from fewkern.datasets import make_banana
 from fewkern.learn.batches import best_ridge, same_basis
 from fewkern.learn.policy import POLICY
-from fewkern.select.leave_one_out import class_targets, loo_paths, solve
+from fewkern.select.leave_one_out import loo_paths, solve
 
 
 @pytest.fixture(scope="module")

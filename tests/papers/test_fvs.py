@@ -12,8 +12,10 @@ from fewkern import (
     FeatureVectorRegressor,
     FeatureVectorSelector,
 )
+from fewkern.core.gram import Gram
 from fewkern.datasets import make_ringnorm, make_rings, make_sinc, make_two_gaussians
 from fewkern.kernels import Gaussian, LinearSpline, Polynomial
+from fewkern.select.selection import SelectionRule, select_vectors
 
 PAPER = {"rule": "greedy", "center": True, "alpha": 0.0}
 
@@ -126,7 +128,8 @@ def unexplained(X, kernel, vectors=20, **settings):
 def test_unexplained_fraction_of_the_rules_on_two_gaussians():
     X, _ = make_two_gaussians(1000)
     left = {rule: unexplained(X, of_sigma(1.0), rule=rule) for rule in ("gain", "greedy", "random", "uniform")}
-    every = unexplained(X, of_sigma(1.0), rule="gain", n_candidates=20_000)
+    every = [select_vectors(Gram(of_sigma(1.0), X), SelectionRule(n_candidates=20_000, seed=s), 20) for s in range(3)]
+    every = float(np.mean([1 - found.fitness[-1] for found in every]))
     assert every < left["gain"] < min(left["greedy"], left["random"], left["uniform"])
     # no figure for "uniform": its 0.127 is one draw, of a spread of 0.03 around 0.16
     expected = {"greedy": 0.331, "random": 0.147, "gain": 0.098}

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from fewkern import FeatureVectorDiscriminant, SparseKernelFisher
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
-from fewkern.core.widths import feature_units
 from fewkern.kernels import Gaussian, Laplacian, Linear
 from fewkern.plotting import PathDisplay
 from fewkern.select.paths import WIDTH_FACTORS, KernelGrid, SearchSpace, units_to_compare

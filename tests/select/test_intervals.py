@@ -95,7 +95,7 @@ def test_no_scale_without_need(rng):
         samples = Samples.of(X, targets=y[:, None])
         basis = choose_basis(samples, Gaussian(0.5), SelectionRule(), 10).basis()
         values = y[:, None] + 0.2 * rng.standard_normal((120, 1))
-        found += fit_intervals(HeldOut(values, samples, "loo"), basis).scale is not None
+        found += fit_intervals(HeldOut(values, samples), basis).scale is not None
     assert found <= 2
 
 
@@ -104,11 +104,11 @@ def test_scale_of_one_output_leaves_the_other_as_it_is(rng):
     samples = Samples.of(X, targets=np.zeros((300, 2)))
     basis = choose_basis(samples, Gaussian(0.5), SelectionRule(), 20).basis()
     noise = rng.standard_normal((300, 2)) * np.column_stack([np.exp(2 * X[:, 1]), np.ones(300)])
-    found = fit_intervals(HeldOut(noise, samples, "loo"), basis)
+    found = fit_intervals(HeldOut(noise, samples), basis)
     half = found.half_widths(X, noise, 0.9)
     assert np.ptp(half[:, 0]) > half[:, 0].mean()
     assert np.ptp(half[:, 1]) == 0
-    alone = fit_intervals(HeldOut(noise[:, 1:], Samples.of(X, targets=np.zeros((300, 1))), "loo"), basis)
+    alone = fit_intervals(HeldOut(noise[:, 1:], Samples.of(X, targets=np.zeros((300, 1)))), basis)
     np.testing.assert_allclose(half[:, 1], alone.half_widths(X, noise[:, 1:], 0.9)[:, 0])
 
 
@@ -116,7 +116,7 @@ def test_perfect_predictions_have_intervals_of_no_width():
     X = np.linspace(-1, 1, 80)[:, None]
     samples = Samples.of(X, targets=X)
     basis = choose_basis(samples, Gaussian(0.5), SelectionRule(), 5).basis()
-    assert np.all(fit_intervals(HeldOut(X, samples, "loo"), basis).half_widths(X, X, 0.9) == 0)
+    assert np.all(fit_intervals(HeldOut(X, samples), basis).half_widths(X, X, 0.9) == 0)
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS)

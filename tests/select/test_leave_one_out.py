@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from fewkern.core.gram import Gram
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Samples, class_targets
 from fewkern.kernels import Gaussian, Polynomial
 from fewkern.select import leave_one_out
-from fewkern.select.leave_one_out import HeldOut, LooScheme, class_targets, loo_paths, solve, solve_samples
+from fewkern.select.leave_one_out import HeldOut, LooScheme, loo_paths, solve, solve_samples
 from fewkern.select.selection import SelectionRule, select_vectors
 from tests.oracles import fvs
 
@@ -232,16 +232,16 @@ def test_targets_of_classes():
 def test_errors_of_held_out_values_are_weighted():
     w = np.array([1.0, 2.0, 1.0])
     samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 1]), n_classes=2)
-    held_out = HeldOut(np.array([[-0.5], [-0.5], [2.0]]), class_targets(samples), "loo")
+    held_out = HeldOut(np.array([[-0.5], [-0.5], [2.0]]), class_targets(samples))
     assert held_out.error_rate() == pytest.approx(2 / 4)
     assert held_out.squared_error() == pytest.approx((0.25 + 2 * 2.25 + 1) / 4)
     samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 2]), n_classes=3)
     values = np.array([[0.9, 0, 0], [0.5, 0.1, 0], [0, 0, 1.0]])
-    assert HeldOut(values, class_targets(samples), "loo").error_rate() == pytest.approx(2 / 4)
+    assert HeldOut(values, class_targets(samples)).error_rate() == pytest.approx(2 / 4)
 
 
 def test_some_of_many_held_out_samples(rng):
-    held_out = HeldOut(np.arange(10.0)[:, None], Samples.of(np.arange(10.0)[:, None], targets=np.zeros((10, 1))), "loo")
+    held_out = HeldOut(np.arange(10.0)[:, None], Samples.of(np.arange(10.0)[:, None], targets=np.zeros((10, 1))))
     some = held_out.some(4)
     np.testing.assert_array_equal(some.values[:, 0], [0, 3, 6, 9])
     np.testing.assert_array_equal(some.samples.X, some.values)

@@ -122,13 +122,15 @@ def plan(n=80, **parameters):
 
 
 def test_automatic_lengths():
-    assert (plan(80).limit, plan(80).ceiling) == (40, 40)
-    assert (plan(400).limit, plan(400).ceiling) == (50, 100)
-    assert (plan(640).limit, plan(640).ceiling) == (80, 100)
-    assert (plan(5000).limit, plan(5000).ceiling) == (100, 500)
-    assert plan(5000, prefer="accurate").ceiling == 1000
+    lengths = {1: (1, 1), 3: (1, 1), 80: (40, 40), 99: (49, 49), 101: (50, 50), 199: (50, 99), 400: (50, 100)}
+    lengths |= {407: (50, 100), 408: (51, 100), 799: (99, 100), 900: (100, 100), 5000: (100, 500), 20_000: (100, 1000)}
+    assert {n: (plan(n).limit, plan(n).ceiling) for n in lengths} == lengths
+    assert [plan(2000, prefer=p).ceiling for p in ("accurate", "balanced", "sparse")] == [1000, 200, 200]
+    assert [plan(prefer=p).tolerance for p in ("accurate", "balanced", "sparse")] == [0.0, 0.5, 1.0]
     assert (plan(5000, max_vectors=7).limit, plan(5000, max_vectors=7).ceiling) == (7, 0)
     assert plan(5000, n_vectors=7).tolerance is None
+    assert plan(5, max_vectors=7).limit == plan(5, n_vectors=7).limit == 5
+    assert plan(ridge=0.3).ridges == in_kernel_units(plan(ridge=0.3), Linear(), None).ridges == (0.3,)
 
 
 def test_units_of_the_data_do_not_matter(samples):
@@ -216,22 +218,22 @@ def test_paths_that_compete_are_continued_to_twice_the_length():
     assert [limit for _, limit in asked] == [20, 40, 75]
 
 
-def test_where_some_of_many_samples_judge_a_level_end_is_continued():
-    for end, n, goes_on in ((1.04, 10_000, True), (1.06, 10_000, False), (1.04, 5000, False)):
-        errors = [10.0] * 11
-        errors[5], errors[10] = 1.0, end  # half of the standard error is 0.05
-        asked = extended([given(errors)], 20, lambda limit: given(falling(limit, 11.0)), n=n)
-        assert bool(asked) is goes_on
-
-
-def test_a_minimum_before_the_last_tenth_is_not_continued():
-    for place, goes_on in ((8, False), (9, True), (10, True)):
-        errors = [10.0] * 11
-        errors[place] = 1.0
-        asked = extended([given(errors)], 20, lambda limit: given(falling(limit, 11.0)))
-        assert bool(asked) is goes_on
-    asked = extended([given(falling(10))], 10, lambda limit: given(falling(limit)))
-    assert asked == []
+@pytest.mark.parametrize(
+    ("limit", "low", "n", "goes_on"),
+    [
+        # a minimum in the last tenth
+        *((10, {8: 1.0}, 100, False), (10, {9: 1.0}, 100, True), (10, {10: 1.0}, 100, True)),
+        # of many samples some are left out: an end within half of the standard error, 0.05
+        *((10, {5: 1.0, 10: end}, n, yes) for end, n, yes in ((1.04, 10_000, True), (1.06, 10_000, False))),
+        (10, {5: 1.0, 10: 1.04}, 5000, False),
+        # few vectors that explain next to nothing
+        *((50, {5: 7.1}, 100, True), (50, {5: 6.9}, 100, False), (100, {5: 7.1}, 100, False)),
+    ],
+)
+def test_when_a_path_is_continued(limit, low, n, goes_on):
+    errors = [low.get(k, 10.0) for k in range(limit + 1)]
+    asked = extended([given(errors)], 2 * limit, lambda limit: given(falling(limit, 11.0, 0.0)), limit=limit, n=n)
+    assert bool(asked) is goes_on
 
 
 @pytest.mark.parametrize(("gain", "more"), [(0.04, 1), (0.06, 2)])
@@ -243,21 +245,6 @@ def test_half_a_standard_error_must_be_gained(gain, more):
 
     asked = extended([given(falling(10))], 40, continued)
     assert len(asked) == more
-
-
-def test_automatic_settings_at_their_bounds():
-    assert plan(1).limit == 1
-    assert plan(3).limit == 1
-    assert plan(99).limit == 49
-    assert plan(101).limit == 50
-    assert (plan(407).limit, plan(408).limit) == (50, 51)
-    assert (plan(799).limit, plan(800).limit, plan(900).limit) == (99, 100, 100)
-    assert plan(199).ceiling == 99
-    assert plan(20_000).ceiling == 1000
-    assert plan(5, max_vectors=7).limit == 5
-    assert plan(5, n_vectors=7).limit == 5
-    assert (plan(ridge=0.3).ridges, in_kernel_units(plan(ridge=0.3), Linear(), None).ridges) == ((0.3,), (0.3,))
-    assert plan(prefer="sparse").tolerance > plan(prefer="balanced").tolerance > plan(prefer="accurate").tolerance
 
 
 def test_ridges_in_units_of_the_kernel(samples):
@@ -304,10 +291,6 @@ def test_widths_near_the_best_of_a_few_samples_are_the_grid(samples, many):
     assert module._near_best(samples, only, how) is only
 
 
-def test_the_share_of_the_samples_that_a_path_may_reach():
-    assert [plan(2000, prefer=prefer).ceiling for prefer in ("accurate", "balanced", "sparse")] == [1000, 200, 200]
-
-
 def test_why_a_search_ended(samples):
     whole, part = run(samples, None), run(samples, 0.5)
     assert whole.stop == whole.selection.stop
@@ -329,11 +312,3 @@ def test_of_many_length_scales_every_other_one_and_the_neighbors_of_the_best_are
     assert seen == list(range(1, len(found) + 1))
     few = grid.some([3, 4, 5, 6])
     assert sorted(search_length_scales(samples, few, space, LooScheme(), seen.append)) == [0, 1, 2, 3]
-
-
-def test_short_paths_that_explain_next_to_nothing_go_on():
-    for limit, error, goes_on in ((50, 7.1, True), (50, 6.9, False), (100, 7.1, False)):
-        errors = [10.0] * (limit + 1)
-        errors[5] = error
-        asked = extended([given(errors)], 2 * limit, lambda limit: given(falling(limit, 11.0, 0.0)), limit=limit)
-        assert bool(asked) is goes_on

@@ -29,8 +29,8 @@ def whole(gram):
     return gram.columns(np.arange(gram.n))
 
 
-def choose(gram, seed=0, limit=10_000, weights=None, start=None, step=None, **settings):
-    return select_vectors(gram, SelectionRule(seed=seed, **settings), limit, weights, start, step)
+def choose(gram, seed=0, limit=10_000, weights=None, start=None, **settings):
+    return select_vectors(gram, SelectionRule(seed=seed, **settings), limit, weights, start)
 
 
 @pytest.fixture
@@ -219,23 +219,6 @@ def test_warm_continuation_keeps_what_it_started_from(X, rule):
     assert after_rank.stop == "rank"
 
 
-def test_warm_start_with_a_smaller_limit_is_cut(X):
-    gram = Gram(Gaussian(length_scale=0.8), X)
-    found = choose(gram, limit=4, rule="greedy", start=choose(gram, limit=9, rule="greedy"))
-    direct = choose(gram, limit=4, rule="greedy")
-    assert found.indices.tolist() == direct.indices.tolist()
-    assert found.stop == "limit"
-    np.testing.assert_allclose(found.residual, direct.residual, atol=1e-12)
-
-
-def test_continuing_after_a_stop_by_fitness(X):
-    gram = Gram(Gaussian(length_scale=0.8), X)
-    start = choose(gram, rule="greedy", max_fitness=0.5)
-    again = choose(gram, rule="greedy", max_fitness=0.9, start=start)
-    direct = choose(gram, rule="greedy", max_fitness=0.9)
-    assert again.indices.tolist() == direct.indices.tolist()
-
-
 def pairs_of_draws(K, weights=None):
     """Probability of every ordered pair of vectors under rule "random", by its definition."""
     n, d = len(K), np.diag(K)
@@ -265,6 +248,14 @@ def test_random_rule_in_blocks_has_the_law_of_one_draw_at_a_time(block, weights)
     assert set(seen) <= set(law)
     statistic = sum((seen[pair] - draws * p) ** 2 / (draws * p) for pair, p in law.items())
     assert statistic < chi2.ppf(0.999, len(law) - 1)
+
+
+def test_a_share_of_zero_is_never_drawn():
+    class Heights:
+        def random(self, _):
+            return np.array([0.0, 0.3, 0.66, 0.67, 0.9999999999999999])
+
+    assert rules.draw(np.array([0.0, 2.0, 0.0, 1.0, 0.0]), 5, Heights()).tolist() == [1, 1, 1, 3, 3]
 
 
 def test_uniform_rule_has_the_law_it_says():
@@ -365,7 +356,8 @@ def test_evaluations_stay_below_the_stated_number(rng):
 
 def test_progress_is_reported(X):
     seen = []
-    choose(Gram(Gaussian(length_scale=0.8), X), limit=10, rule="greedy", block=4, step=seen.append)
+    gram = Gram(Gaussian(length_scale=0.8), X)
+    select_vectors(gram, SelectionRule(rule="greedy", block=4), 10, step=seen.append)
     assert seen[-1] == 10
     assert seen == sorted(seen)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import fewkern
-from fewkern.arrays.fitting import CallbackSupportMixin
+from fewkern.arrays.validation import CallbackSupportMixin
 
 ROOT = Path(fewkern.__file__).parent
 LONGEST, MOST_PARAMETERS = 60, 6
@@ -46,8 +46,8 @@ ASKING = (
     "fewkern.core.peel",
     "fewkern.core.population",
     "fewkern.arrays.optimize",
-    "fewkern.arrays.fitting",
-    "fewkern.arrays.rowwise",
+    "fewkern.arrays.validation",
+    "fewkern.arrays.partitions",
 )
 
 

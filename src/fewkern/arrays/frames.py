@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fewkern.arrays.blocks import one_thread
-from fewkern.arrays.partitions import PartitionError, added_up, counted
+from fewkern.arrays.partitions import PartitionError, added_up, counted, map_parts, naming
 from fewkern.arrays.progress import shown
 from fewkern.arrays.texts import missing_package
 
@@ -153,38 +153,15 @@ def map_frame(method: Callable[[Any], Any], frame: Any, names: Callable[[int], S
     ``method`` gives an array with a value or a row of values for every row, of a table without rows too; ``names`` are
     those of that number of columns. Returns a Dask series or data frame.
     """
-    import pandas as pd
-
-    values = np.asarray(method(frame._meta))
-    meta = pd.Series(values) if values.ndim == 1 else pd.DataFrame(values, columns=list(names(values.shape[1])))
-    return frame.map_partitions(_answers, method, meta, meta=meta)
-
-
-def _answers(part: Any, method: Callable[[Any], Any], meta: Any) -> Any:
-    import pandas as pd
-
-    with one_thread():
-        values = np.asarray(method(part))
-    if values.ndim == 1:
-        return pd.Series(values, index=part.index, dtype=meta.dtype)
-    return pd.DataFrame(values, index=part.index, columns=meta.columns)
+    return map_parts(method, frame, np.asarray(method(frame._meta)), names)
 
 
 def _computed(work: Sequence[Any], parts: Sequence[Any], names: Sequence[str]) -> Any:
     """The values of delayed work on parts; an error says which part could not be made."""
     import dask
 
-    try:
+    with naming("table", lambda: zip(names, parts)):
         return dask.compute(*work)  # type: ignore[no-untyped-call]
-    except (ValueError, PartitionError):  # ours: they say which part it is
-        raise
-    except Exception as error:
-        for name, part in zip(names, parts):
-            try:
-                part.compute()
-            except Exception:
-                raise PartitionError(f"{name} of the table cannot be computed: {error!r}") from error
-        raise
 
 
 def _read(piece: Piece) -> Any:

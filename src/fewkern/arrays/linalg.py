@@ -30,7 +30,6 @@ __all__ = [
     "neg_squared_distances",
     "one_hot",
     "product_transposed",
-    "singular_errors",
     "solve_definite",
     "solve_or_none",
     "solve_or_least_squares",
@@ -46,7 +45,7 @@ __all__ = [
 _MANY_SIDES = 4
 
 
-def singular_errors() -> tuple[type[Exception], ...]:
+def _singular_errors() -> tuple[type[Exception], ...]:
     """What the array libraries raise for a singular or indefinite matrix, and for nothing else.
 
     torch's class is a RuntimeError like many others; catching all of those would hide that memory ran out.
@@ -68,30 +67,17 @@ def product_transposed(X: Array, Y: Array) -> Array:
 
 
 def weighted_gram(X: Array, weights: Array) -> Array:
-    """``X' diag(weights) X`` as a dense array, ``X`` dense or sparse; no weight may be negative."""
-    xp = namespace(weights)
+    """``X' diag(weights) X`` as a dense NumPy array, ``X`` dense or sparse; no weight may be negative."""
     # with roots it is a matrix times its own transpose, which costs half of a general product
-    root = xp.sqrt(weights)[:, None]
-    if is_sparse(X):
-        half = X.multiply(root).tocsr()
-        return np.asarray((half.T @ half).toarray())
-    half = root * X
-    return half.T @ half
+    root = np.sqrt(weights)[:, None]
+    half = X.multiply(root).tocsr() if is_sparse(X) else root * X
+    product = half.T @ half
+    return np.asarray(product.toarray()) if is_sparse(product) else product
 
 
 def sum_by_index(values: Array, index: Array, n: int) -> Array:
-    """``out[k]`` is the sum of the ``values`` whose ``index`` is ``k``, for ``k`` below ``n``."""
-    if array_api_compat.is_numpy_array(values):
-        return np.bincount(index, weights=values, minlength=n)
-    xp = namespace(values)
-    if array_api_compat.is_torch_array(values):
-        return xp.zeros(n, dtype=values.dtype, device=values.device).index_add_(0, index, values)
-    # sorted, a sum over a run is a difference of two running sums
-    order = xp.argsort(index, stable=True)
-    running = xp.cumulative_sum(xp.take(values, order), include_initial=True)
-    ends = xp.searchsorted(xp.take(index, order), xp.arange(n + 1, dtype=index.dtype, device=device(index)))
-    total = xp.take(running, ends)
-    return total[1:] - total[:-1]
+    """``out[k]`` is the sum of the ``values`` whose ``index`` is ``k``, for ``k`` below ``n``; NumPy only."""
+    return np.bincount(index, weights=values, minlength=n)
 
 
 def distinct(values: Array) -> Array:
@@ -220,14 +206,13 @@ def solve_triangular(
 
 
 def solve_or_none(A: Array, b: Array) -> Array | None:
-    """Solution of ``A x = b``, or ``None`` if ``A`` is singular to the working precision."""
-    xp = namespace(A, b)
+    """Solution of ``A x = b``, or ``None`` if ``A`` is singular to the working precision; NumPy only."""
     try:
-        x = xp.linalg.solve(A, b[:, None])[:, 0]
-    except singular_errors():
+        x = np.linalg.solve(A, b)
+    except np.linalg.LinAlgError:
         return None
-    residual = float(xp.max(xp.abs(A @ x - b))) if bool(xp.all(xp.isfinite(x))) else float("inf")
-    return x if residual <= 1e-8 * max(float(xp.max(xp.abs(b))), 1e-300) else None
+    residual = float(np.max(np.abs(A @ x - b))) if np.all(np.isfinite(x)) else math.inf
+    return x if residual <= 1e-8 * max(float(np.max(np.abs(b))), 1e-300) else None
 
 
 def cholesky_psd(A: Array) -> Array:
@@ -263,7 +248,7 @@ def _finite_cholesky(A: Array) -> Array | None:
     xp = namespace(A)
     try:
         factor = xp.linalg.cholesky(A)
-    except singular_errors():
+    except _singular_errors():
         return None
     return factor if bool(xp.all(xp.isfinite(factor))) else None
 
@@ -285,52 +270,36 @@ def inverse_psd(A: Array) -> Array:
 
 
 def solve_or_least_squares(A: Array, b: Array) -> Array:
-    """Solve ``A x = b``; the least-squares solution of least length where ``A`` is singular to working precision."""
-    xp = namespace(A, b)
+    """Solve ``A x = b``; the shortest least-squares solution where ``A`` is singular to rounding; NumPy only."""
     try:
-        x = xp.linalg.solve(A, b[:, None])[:, 0]
-    except singular_errors():
-        x = None
-    if x is not None and bool(xp.all(xp.isfinite(x))):
-        size = float(xp.max(xp.abs(A))) * float(xp.max(xp.abs(x))) + float(xp.max(xp.abs(b)))
-        if float(xp.max(xp.abs(A @ x - b))) <= 1e4 * float(xp.finfo(A.dtype).eps) * size:
-            return x
-    return xp.linalg.pinv(A) @ b
+        x = np.linalg.solve(A, b)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(A) @ b
+    size = float(np.max(np.abs(A))) * float(np.max(np.abs(x))) + float(np.max(np.abs(b)))
+    # false where x is no number
+    accurate = float(np.max(np.abs(A @ x - b))) <= 1e4 * float(np.finfo(A.dtype).eps) * size < math.inf
+    return x if accurate else np.linalg.pinv(A) @ b
 
 
 def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
     """Solve ``(A + shift I) X = B`` for a positive semi-definite ``A``, with jitter where nothing else helps.
 
-    One LAPACK call on NumPy arrays: solvers with thousands of small systems live on it.
+    One LAPACK call, on NumPy arrays only: solvers with thousands of small systems live on it.
     """
-    if type(A) is np.ndarray:
-        M = np.array(A, order="F")
-        M.ravel(order="K")[:: M.shape[0] + 1] += shift
-        posv = scipy.linalg.lapack.sposv if M.dtype == np.float32 else scipy.linalg.lapack.dposv
-        if M.shape[0]:
-            _, X, info = posv(M, B, lower=1, overwrite_a=1)
-            if info == 0 and np.isfinite(X).all():
-                return X
-    xp = namespace(A)
-    if shift:
-        A = A + shift * xp.eye(A.shape[0], dtype=A.dtype, device=device(A))
-    factor = cholesky_psd(A)
+    M = np.array(A, order="F")
+    M.ravel(order="K")[:: M.shape[0] + 1] += shift
+    X = solve_definite(M, B) if M.shape[0] else B
+    if X is not None:
+        return X
+    factor = cholesky_psd(M)
     return solve_triangular(factor, solve_triangular(factor, B), transposed=True)
 
 
 def solve_definite(A: Array, B: Array) -> Array | None:
-    """Solution of ``A X = B`` if the symmetric ``A`` is positive definite, else None."""
-    if array_api_compat.is_numpy_array(A):
-        posv = scipy.linalg.lapack.sposv if A.dtype == np.float32 else scipy.linalg.lapack.dposv
-        _, X, info = posv(A, B, lower=1)
-        return X if info == 0 and np.all(np.isfinite(X)) else None
-    xp = namespace(A)
-    if array_api_compat.is_torch_array(A):
-        _, info = xp.linalg.cholesky_ex(A)
-        definite = int(info) == 0
-    else:
-        definite = bool(xp.all(xp.linalg.eigvalsh(A) > 0))
-    return xp.linalg.solve(A, B) if definite else None
+    """Solution of ``A X = B`` if the symmetric ``A`` is positive definite, else None; NumPy only."""
+    posv = scipy.linalg.lapack.sposv if A.dtype == np.float32 else scipy.linalg.lapack.dposv
+    _, X, info = posv(A, B, lower=1)
+    return X if info == 0 and np.isfinite(X).all() else None
 
 
 def generalized_eigh(A: Array, B: Array) -> tuple[Array, Array]:

@@ -1,20 +1,18 @@
-"""Nearest neighbors, and which samples are equal."""
+"""Graphs of nearest neighbors, and which samples are equal; NumPy arrays and sparse matrices only."""
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fewkern.arrays.namespace import Array, asarray_like, is_sparse, namespace, to_numpy
+from fewkern.arrays.namespace import Array, is_sparse
 
 __all__ = [
     "class_neighbors",
     "class_radius",
     "distinct_rows",
-    "fingerprint",
     "nearest_between",
     "neighbors",
     "sparse_edges",
@@ -22,10 +20,6 @@ __all__ = [
     "split_by_label",
     "symmetric_weights",
 ]
-
-
-def _host(X: Array) -> Any:
-    return X if is_sparse(X) else to_numpy(X)
 
 
 def _edges_to_matrix(i: Any, j: Any, n: int) -> Any:
@@ -42,7 +36,6 @@ def neighbors(X: Array, k: int) -> Any:
     """Symmetric 0/1 graph: an edge where either end is among the ``k`` nearest neighbors of the other."""
     from sklearn.neighbors import kneighbors_graph
 
-    X = _host(X)
     n = X.shape[0]
     if n < 2:
         return sp.csr_matrix((n, n))
@@ -52,7 +45,6 @@ def neighbors(X: Array, k: int) -> Any:
 
 def class_neighbors(X: Array, codes: Array, k: int) -> Any:
     """:func:`neighbors` inside every class."""
-    X, codes = _host(X), to_numpy(codes)
     rows, columns = [], []
     for c in np.unique(codes):
         members = np.flatnonzero(codes == c)
@@ -66,7 +58,6 @@ def nearest_between(X: Array, codes: Array, count: int) -> Any:
     """0/1 graph of the ``count`` shortest pairs from every class to all others."""
     from sklearn.neighbors import NearestNeighbors
 
-    X, codes = _host(X), to_numpy(codes)
     rows, columns = [], []
     for c in np.unique(codes):
         inside, outside = np.flatnonzero(codes == c), np.flatnonzero(codes != c)
@@ -85,7 +76,6 @@ def nearest_between(X: Array, codes: Array, count: int) -> Any:
 
 def split_by_label(H: Any, codes: Array) -> tuple[Any, Any]:
     """Edges of ``H`` inside classes, and between them."""
-    codes = to_numpy(codes)
     coo = H.tocoo()
     same = codes[coo.row] == codes[coo.col]
     parts = [sp.csr_matrix((coo.data[m], (coo.row[m], coo.col[m])), shape=H.shape) for m in (same, ~same)]
@@ -99,14 +89,13 @@ def class_radius(X: Array, codes: Array, k: int) -> Array:
     """
     from sklearn.neighbors import NearestNeighbors
 
-    host, labels = _host(X), to_numpy(codes)
-    radius = np.zeros(host.shape[0])
-    for c in np.unique(labels):
-        members = np.flatnonzero(labels == c)
+    radius = np.zeros(X.shape[0], X.dtype)
+    for c in np.unique(codes):
+        members = np.flatnonzero(codes == c)
         if len(members) > 1:
-            search = NearestNeighbors(n_neighbors=min(k, len(members) - 1)).fit(host[members])
+            search = NearestNeighbors(n_neighbors=min(k, len(members) - 1)).fit(X[members])
             radius[members] = search.kneighbors()[0][:, -1]
-    return asarray_like(radius, X, dtype=namespace(X).asarray(X).dtype)
+    return radius
 
 
 def symmetric_weights(V: Any, owner: str) -> Any:
@@ -130,49 +119,31 @@ def symmetric_weights(V: Any, owner: str) -> Any:
 
 def sparse_laplacian_scatter(V: Any, Z: Array, scale: Array | None = None) -> Array:
     """``Z' L Z`` with ``L = diag(V 1) - V``, for sparse ``V`` (entries times ``scale_i scale_j``)."""
-    host = to_numpy(Z)
     if scale is not None:
-        D = sp.diags(to_numpy(scale))
+        D = sp.diags(scale)
         V = D @ V @ D
     degree = np.asarray(V.sum(axis=1)).ravel()
-    S = host.T @ (degree[:, None] * host) - host.T @ (V @ host)
-    return asarray_like((S + S.T) / 2, Z, dtype=namespace(Z).asarray(Z).dtype)
+    S = Z.T @ (degree[:, None] * Z) - Z.T @ (V @ Z)
+    return ((S + S.T) / 2).astype(Z.dtype, copy=False)
 
 
 def sparse_edges(V: Any, like: Array) -> tuple[Array, Array, Array]:
-    """Ends ``i > j`` and weights of the edges of a symmetric matrix."""
+    """Ends ``i > j`` and weights of the edges of a symmetric matrix, the weights in the precision of ``like``."""
     coo = sp.tril(V, k=-1).tocoo()
-    xp = namespace(like)
-    return (
-        asarray_like(coo.row.astype(np.int64), like),
-        asarray_like(coo.col.astype(np.int64), like),
-        asarray_like(coo.data, like, dtype=xp.asarray(like).dtype),
-    )
+    return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data.astype(like.dtype)
 
 
-def distinct_rows(X: Array, like: Array) -> tuple[Array, Array]:
+def distinct_rows(X: Array) -> tuple[Array, Array]:
     """First row of every distinct sample, ascending, and for every sample the position of its own in that list.
 
-    Both are integer arrays of the library of ``like``. Equal means equal in every bit, but for the sign of zero.
+    Equal means equal in every bit, but for the sign of zero.
     """
-    keys = _sparse_keys(X) if is_sparse(X) else _dense_keys(to_numpy(X))
+    keys = _sparse_keys(X) if is_sparse(X) else _dense_keys(X)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return asarray_like(first[order].astype(np.int64), like), asarray_like(rank[inverse].astype(np.int64), like)
-
-
-def fingerprint(*arrays: Array) -> str:
-    """A checksum of arrays, dense or sparse: other values, other text."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        parts = (array.tocsr().data, array.tocsr().indices, array.tocsr().indptr) if is_sparse(array) else (array,)
-        for part in parts:
-            host = np.ascontiguousarray(to_numpy(part))
-            digest.update(f"{host.shape} {host.dtype}".encode())
-            digest.update(host.tobytes())
-    return digest.hexdigest()
+    return first[order], rank[inverse]
 
 
 def _dense_keys(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

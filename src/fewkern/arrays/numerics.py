@@ -1,4 +1,4 @@
-"""Numbers that are too large, too small or none at all, and special functions that the Array API standard lacks."""
+"""Numbers that are too large, too small or none at all; spread, range and size of every feature, dense or sparse."""
 
 from __future__ import annotations
 
@@ -10,9 +10,22 @@ import array_api_compat
 import numpy as np
 import scipy.special
 
-from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, namespace, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, float_dtype, is_sparse, namespace, to_numpy
 
-__all__ = ["all_finite", "largest_power", "normal_cdf", "power_of_two", "powers_of_two", "quiet", "squarable"]
+__all__ = [
+    "all_finite",
+    "column_ranges",
+    "column_sizes",
+    "column_spreads",
+    "divide_columns",
+    "interpolated",
+    "largest_power",
+    "normal_cdf",
+    "power_of_two",
+    "quiet",
+    "squarable",
+    "unless_rounding",
+]
 
 # Power of the largest number: 1e140 in double precision, 3e17 in single precision.
 _SQUARE = 0.4541
@@ -52,11 +65,6 @@ def largest_power(X: Array) -> float:
     return power_of_two(max(float(xp.max(entries)), -float(xp.min(entries))))
 
 
-def powers_of_two(values: Array) -> Array:
-    """:func:`power_of_two` of every entry of a short array."""
-    return asarray_like([power_of_two(float(value)) for value in values], values, dtype=values.dtype)
-
-
 def normal_cdf(x: Array) -> Array:
     """Distribution function of the standard normal law, entry by entry."""
     if array_api_compat.is_numpy_array(x):
@@ -65,3 +73,91 @@ def normal_cdf(x: Array) -> Array:
         # torch's own ndtr loses the figures of the left tail
         return 0.5 * namespace(x).special.erfc(-x / math.sqrt(2.0))
     return asarray_like(scipy.special.ndtr(to_numpy(x)), x, dtype=x.dtype)
+
+
+# A feature is constant if it varies by less than this number of rounding errors of its largest value.
+_ROUNDING = 8.0
+
+
+def column_sizes(X: Array) -> Array:
+    """Largest absolute value of every feature, in float64."""
+    if is_sparse(X):
+        return _dense_row(abs(X).max(axis=0))
+    xp = namespace(X)
+    return xp.astype(xp.max(xp.abs(X), axis=0), xp.float64)
+
+
+def column_ranges(X: Array) -> Array:
+    """Largest minus smallest value of every feature, in float64; zero where that is rounding."""
+    xp = namespace(X)
+    if is_sparse(X):
+        found = _dense_row(X.max(axis=0)) - _dense_row(X.min(axis=0))
+    else:
+        found = xp.astype(xp.max(X, axis=0), xp.float64) - xp.astype(xp.min(X, axis=0), xp.float64)
+    return _unless_constant(found, X)
+
+
+def column_spreads(X: Array, weights: Array | None = None) -> Array:
+    """Standard deviation of every feature, in float64; zero where that is rounding. No square over- or underflows."""
+    xp = namespace(X)
+    if is_sparse(X):
+        return _unless_constant(_sparse_spreads(X, weights), X)
+    X64 = xp.astype(X, xp.float64, copy=False)
+    share = xp.full((X.shape[0],), 1.0 / X.shape[0], dtype=xp.float64, device=device(X))
+    if weights is not None:
+        share = xp.astype(weights, xp.float64, copy=False)
+        share = share / xp.sum(share)
+    gap = X64 - share @ X64
+    reach = xp.max(xp.abs(gap), axis=0)
+    gap = gap / xp.where(reach > 0, reach, xp.ones_like(reach))
+    return _unless_constant(reach * xp.sqrt(share @ (gap * gap)), X)
+
+
+def divide_columns(X: Array, units: Array) -> Array:
+    """``X`` with every feature divided by its unit; sparse samples stay sparse, and keep their dtype."""
+    if is_sparse(X):
+        return X.multiply(1.0 / to_numpy(units)).tocsr().astype(X.dtype)
+    return X / asarray_like(units, X)
+
+
+def _unless_constant(found: Array, X: Array) -> Array:
+    """``found``, but zero where it is no more than the rounding of the numbers."""
+    return unless_rounding(found, column_sizes(X), eps(X) if float_dtype(X) == X.dtype else None)
+
+
+def unless_rounding(found: Array, sizes: Array, unit: float | None = None) -> Array:
+    """``found``, but zero where it is no more than the rounding of numbers of these ``sizes``; ``unit`` is theirs."""
+    xp, unit = namespace(found), eps(found) if unit is None else unit
+    return xp.where(found <= _ROUNDING * unit * sizes, xp.zeros_like(found), found)
+
+
+def interpolated(X: Array, places: Array, values: Array) -> Array:
+    """Every column of ``X`` by its own table: linear between ``places``, constant beyond them, where ``X`` is."""
+    host, at, tables = to_numpy(X), to_numpy(places), to_numpy(values)
+    out = np.empty(host.shape)
+    for a in range(host.shape[1]):
+        out[:, a] = np.interp(host[:, a], at[:, a], tables[:, a])
+    return asarray_like(out, X, dtype=X.dtype)
+
+
+def _dense_row(row: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(row.todense(), dtype=np.float64).ravel()
+
+
+def _sparse_spreads(X: Any, weights: Array | None) -> np.ndarray[Any, Any]:
+    """Standard deviations from the stored entries and the number of the others: no difference of large squares."""
+    n, d = X.shape
+    entries = X.tocoo()
+    column, values = entries.col, entries.data.astype(np.float64)
+    # in units of a power of two near the largest entry: exact, and no square over- or underflows
+    unit = largest_power(values)
+    values = values / unit
+    share = np.full(n, 1.0 / n) if weights is None else to_numpy(weights) / float(to_numpy(weights).sum())
+    part = share[entries.row]
+    mean: np.ndarray[Any, Any] = np.bincount(column, part * values, minlength=d)
+    stored = np.bincount(column, part, minlength=d)
+    # shares add up to one but for rounding, which is no missing entry
+    missing = np.where(np.bincount(column, minlength=d) == n, 0.0, np.maximum(1.0 - stored, 0.0))
+    mean = mean + np.bincount(column, part * (values - mean[column]), minlength=d) - missing * mean  # less rounding
+    square = np.bincount(column, part * (values - mean[column]) ** 2, minlength=d)
+    return unit * np.sqrt(square + missing * mean**2)

@@ -1,4 +1,4 @@
-"""Minimisation of a smooth function of a few numbers, on the host."""
+"""Minimization on the host: a smooth function of a few numbers, and logistic regression."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.linalg
 import scipy.optimize
+from scipy.special import expit, log_expit, logsumexp, softmax
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.linalg import one_hot
 from fewkern.arrays.numerics import quiet
 
-__all__ = ["Minimum", "bend", "host_vector", "minimize_smooth"]
+__all__ = ["Minimum", "fit_logistic", "minimize_smooth"]
 
-# SciPy's status of a search that its callback ended.
-_STOPPED = 99
+# Steps of a logistic regression at most, and the relative decrease of its objective in one step at which it ends.
+_LOGISTIC_STEPS, _LOGISTIC_TOL = 60, 1e-5
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -27,22 +29,6 @@ class Minimum:
 
     x: Vector
     value: float
-    start_value: float
-    n_iter: int
-    status: str
-    """"converged", "max_iter", "stopped" (by ``watch``) or "stuck" (no step lowered the function, to rounding)."""
-
-
-def host_vector(*parts: Any) -> Vector:
-    """Numbers and arrays of any library, one after the other, as one float64 vector on the host."""
-    return np.concatenate([np.asarray(to_numpy(part), dtype=np.float64).ravel() for part in parts])
-
-
-def bend(t: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-    """Numbers between ``low < 0`` and ``high > 0`` for any ``t``, equal to it near zero; and their derivative."""
-    limit = np.where(t > 0, high, low)
-    share = np.tanh(t / limit)
-    return limit * share, 1.0 - share * share
 
 
 def minimize_smooth(
@@ -54,8 +40,6 @@ def minimize_smooth(
     watch: Callable[[int, Vector], bool] | None = None,
 ) -> Minimum:
     """Minimise ``function`` (value and gradient) by L-BFGS-B, without bounds.
-
-    Bounds would cost as much as a quick function does, in every step. For quantities that have some, see :func:`bend`.
 
     Parameters
     ----------
@@ -69,14 +53,12 @@ def minimize_smooth(
         ``watch(step, x) -> bool`` after every step, counted from one; the search ends where it is true.
     """
     best: tuple[float, Vector] = (float("inf"), start)
-    first = float("nan")
 
     def guarded(x: Vector) -> tuple[float, Vector]:
-        nonlocal best, first
+        nonlocal best
         # a broken line search asks for points that are no numbers; there is nothing to evaluate, and it ends
         value, gradient = function(x) if math.isfinite(x.sum()) else (math.inf, x)
         finite = math.isfinite(value + gradient.sum())
-        first = value if math.isnan(first) else first
         if not finite:
             # a line search needs a number that says "too far"
             return max(1e10, 1e10 * abs(best[0])) if np.isfinite(best[0]) else 1e10, np.zeros_like(x)
@@ -93,7 +75,7 @@ def minimize_smooth(
             raise StopIteration
 
     with quiet():
-        found = scipy.optimize.minimize(
+        scipy.optimize.minimize(
             guarded,
             start,
             jac=True,
@@ -101,5 +83,70 @@ def minimize_smooth(
             callback=after_step,
             options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
         )
-    status = {0: "converged", 1: "max_iter", _STOPPED: "stopped"}.get(int(found.status), "stuck")
-    return Minimum(best[1], best[0], first, int(found.nit), status)
+    return Minimum(best[1], best[0])
+
+
+def indicators(codes: Vector, n_classes: int) -> Vector:
+    """Zeros and ones: of two classes the second, shape ``(n, 1)``, else one column per class."""
+    return (codes == 1).astype(float)[:, None] if n_classes == 2 else one_hot(codes, n_classes, np.float64)
+
+
+def fit_logistic(
+    Z: Vector,
+    own: Vector,
+    weights: Vector,
+    ridge: float,
+    begin: tuple[Vector, Vector] | None = None,
+    tol: float = _LOGISTIC_TOL,
+) -> tuple[Vector, Vector]:
+    r"""Logistic regression: coefficients ``(p, q)`` and constants ``(q,)`` of the class scores.
+
+    ``own`` are the :func:`indicators` of the classes: there is one score for two classes, else one per class. The
+    search sets out from ``begin``, a solution for another ridge or other rows, where there is one. Minimizes
+    :math:`-\sum_i w_i \log p_i / \sum_i w_i + \tfrac12\,\text{ridge}\,\|W\|_F^2`, with the softmax (of two classes: the
+    logistic function) of ``W' z + b``. The constants are not penalized.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.arrays.optimize import fit_logistic, indicators
+    >>> Z, codes = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    >>> W, b = fit_logistic(Z, indicators(codes, 2), np.ones(4), ridge=0.1)
+    >>> bool(W[0, 0] > 0), W.shape, b.shape
+    (True, (1, 1), (1,))
+    """
+    share = weights / weights.sum()
+    mean = share @ Z
+    centred = Z - mean
+    # in coordinates in which the features are uncorrelated, as far as the ridge lets them
+    gram = centred.T @ (share[:, None] * centred)
+    gram[np.diag_indices_from(gram)] += ridge + np.finfo(float).eps * np.trace(gram)
+    factor = scipy.linalg.cholesky(gram, lower=True)
+    A = scipy.linalg.solve_triangular(factor, centred.T, lower=True).T
+    inverse = scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True)
+    metric = ridge * (inverse @ inverse.T)
+    q = own.shape[1]
+    rate = np.clip(share @ own, 1e-9, 1 - 1e-9)
+    constant = np.log(rate / (1 - rate)) if q == 1 else np.log(rate)
+
+    def loss(x: Vector) -> tuple[float, Vector]:
+        V, b = x[:-q].reshape(-1, q), x[-q:]
+        scores = A @ V + b
+        if q == 1:
+            value = float(-(share @ log_expit(np.where(own > 0, scores, -scores)[:, 0])))
+            residual = expit(scores) - own
+        else:
+            value = float(share @ (logsumexp(scores, axis=1) - np.sum(own * scores, axis=1)))
+            residual = softmax(scores, axis=1) - own
+        residual = share[:, None] * residual
+        pulled = metric @ V
+        gradient = np.concatenate([(A.T @ residual + pulled).ravel(), residual.sum(axis=0)])
+        return value + 0.5 * float(np.sum(V * pulled)), gradient
+
+    first = np.concatenate([np.zeros(A.shape[1] * q), constant])
+    if begin is not None:
+        W, b = begin
+        first = np.concatenate([(factor.T @ W).ravel(), b + mean @ W])
+    found = minimize_smooth(loss, first, max_iter=_LOGISTIC_STEPS, tol=tol)
+    W = inverse.T @ found.x[:-q].reshape(-1, q)
+    return W, found.x[-q:] - mean @ W if math.isfinite(found.value) else constant

@@ -1,6 +1,6 @@
-"""Rows of Dask collections. This module and :mod:`fewkern.arrays.frames` are the only ones that know Dask.
+"""Rows of Dask collections and of arrays in files, and methods that answer row by row.
 
-Dask is imported when a collection comes.
+This module and :mod:`fewkern.arrays.frames` are the only ones that know Dask. It is imported when a collection comes.
 
 The rows are cut anew into blocks of a fixed size, and sums over the blocks are added up in a fixed order. So a result
 does not depend on how a collection was cut, nor on how many workers there are, not even in its last digit.
@@ -9,15 +9,19 @@ does not depend on how a collection was cut, nor on how many workers there are, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial, wraps
+from importlib.util import find_spec
 from operator import add
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.progress import shown
 
 __all__ = [
@@ -26,9 +30,15 @@ __all__ = [
     "PartitionError",
     "Partitions",
     "added_up",
+    "as_collection",
     "counted",
     "is_collection",
+    "is_mapped",
+    "map_parts",
     "map_rows",
+    "mapped_blocks",
+    "naming",
+    "rowwise",
 ]
 
 # Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
@@ -71,6 +81,8 @@ class Partitions:
     @classmethod
     def of(cls, name: str, X: Any, *columns: Any) -> Partitions:
         """The rows of ``X`` with ``columns``: collections, or arrays in memory; ``name`` is whose they are."""
+        import dask.array as da
+
         names = tuple(str(c) for c in X.columns) if hasattr(X, "columns") else None
         given = tuple(c for c in (X, *columns) if is_collection(c))
         samples = _sized(name, X, given)
@@ -85,7 +97,10 @@ class Partitions:
             )
         beside = []
         for column in columns:
-            column = _sized(name, column, given) if is_collection(column) else _in_memory(column)
+            if is_collection(column):
+                column = _sized(name, column, given)
+            else:
+                column = da.from_array(np.asarray(column), chunks=BLOCK_ROWS)  # type: ignore[no-untyped-call]
             if column.shape[0] != samples.shape[0]:
                 raise ValueError(
                     f"{name}: X has {samples.shape[0]} samples but y or sample_weight has {column.shape[0]}: found "
@@ -112,8 +127,8 @@ class Partitions:
         first = np.cumsum([0, *self.X.chunks[0]])
         work = dask.delayed(_limited, pure=False)
         parts = [work(of, int(first[i]), *block) for i, block in enumerate(zip(*blocks))]
-        with counted(label, "_limited", len(parts), verbose):
-            return _computed(added_up(parts), self.given)
+        with counted(label, "_limited", len(parts), verbose), naming("Dask collection", lambda: _numbered(self.given)):
+            return added_up(parts).compute()
 
 
 def added_up(parts: Sequence[Any]) -> Any:
@@ -134,27 +149,27 @@ def _limited(of: OfBlock, first: int, *blocks: Any) -> Any:
         return of(first, *(np.asarray(block) for block in blocks))
 
 
-def _computed(value: Any, given: Sequence[Any]) -> Any:
+@contextmanager
+def naming(whole: str, parts: Callable[[], Iterable[tuple[str, Any]]]) -> Iterator[None]:
+    """An error while the ``whole`` is computed says which of its delayed ``parts`` it is about, by their names."""
     try:
-        return value.compute()
+        yield
+    except (ValueError, PartitionError):  # ours: they say what is wrong with which rows
+        raise
     except Exception as error:
-        if isinstance(error, ValueError):  # ours: it says what is wrong with which rows
-            raise
-        where = _failing(given)
-        if where is None:
-            raise
-        raise PartitionError(f"{where} of the Dask collection cannot be computed: {error!r}") from error
-
-
-def _failing(given: Sequence[Any]) -> str | None:
-    """Which partition raises when it is computed alone."""
-    for collection in given:
-        for position, part in enumerate(np.ravel(np.asarray(collection.to_delayed(), dtype=object))):
+        for name, part in parts():
             try:
                 part.compute()
             except Exception:
-                return f"partition {position}"
-    return None
+                raise PartitionError(f"{name} of the {whole} cannot be computed: {error!r}") from error
+        raise
+
+
+def _numbered(collections: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """The partitions of Dask collections."""
+    for collection in collections:
+        for position, part in enumerate(np.ravel(np.asarray(collection.to_delayed(), dtype=object))):
+            yield f"partition {position}", part
 
 
 @contextmanager
@@ -165,32 +180,23 @@ def counted(label: str, task: str, count: int, verbose: bool) -> Iterator[None]:
     if not verbose:
         yield
         return
+    done: list[Any] = []
     with shown(label, count) as step:
-        counter = _Counter(step, task)
-        with Callback(posttask=counter.after):  # type: ignore[no-untyped-call]
+
+        def after(key: Any, *_: Any) -> None:
+            if str(key).startswith(task):
+                done.append(key)
+                step(len(done))
+
+        with Callback(posttask=after):  # type: ignore[no-untyped-call]
             yield
-
-
-@dataclass
-class _Counter:
-    """Tasks that are done."""
-
-    step: Callable[[int], None]
-    task: str
-    done: int = 0
-
-    def after(self, key: Any, *_: Any) -> None:
-        """A task has ended."""
-        if str(key).startswith(self.task):
-            self.done += 1
-            self.step(self.done)
 
 
 def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
     """A Dask array whose blocks have known lengths; finding them may take a pass over the collection."""
     import dask.array as da
 
-    try:
+    with naming("Dask collection", lambda: _numbered(given)):
         if hasattr(collection, "to_dask_array"):
             if hasattr(collection, "dtypes") and collection.ndim == 2:
                 _check_types(name, collection)
@@ -204,13 +210,6 @@ def _sized(name: str, collection: Any, given: Sequence[Any]) -> Any:
                 collection.dask, collection.name, collection.chunks, meta=collection._meta
             )
             return collection.compute_chunk_sizes()
-    except ValueError:
-        raise
-    except Exception as error:
-        where = _failing(given)
-        if where is None:
-            raise
-        raise PartitionError(f"{where} of the Dask collection cannot be computed: {error!r}") from error
     return collection
 
 
@@ -221,12 +220,6 @@ def _check_types(name: str, frame: Any) -> None:
             f"{name}: the columns {', '.join(other[:5])} of the Dask data frame hold no numbers; encode them first, "
             "for example with make_pipeline(TableEncoder(), ...), or fit a TableModel."
         )
-
-
-def _in_memory(column: Any) -> Any:
-    import dask.array as da
-
-    return da.from_array(np.asarray(column), chunks=BLOCK_ROWS)  # type: ignore[no-untyped-call]
 
 
 def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Callable[[int], Sequence[Any]]) -> Any:
@@ -259,15 +252,20 @@ def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Calla
             shape = {"chunks": (X.chunks[0], *((length,) for length in values.shape[1:]))}
             shape |= {"new_axis": list(range(2, values.ndim))} if values.ndim > 2 else {}
         return X.map_blocks(_array_answers, method, values, dtype=values.dtype, meta=values, **shape)
-    import pandas as pd
-
     if values.ndim > 2:
         raise ValueError(
             f"every row has an answer of shape {values.shape[1:]}, which has no place in a data frame; pass "
             "X.to_dask_array(lengths=True)."
         )
+    return map_parts(method, X, values, names)
+
+
+def map_parts(method: Callable[[Any], Any], frame: Any, values: Any, names: Callable[[int], Sequence[Any]]) -> Any:
+    """``method`` of every partition of a Dask data frame; ``values`` are its answer to a table without rows."""
+    import pandas as pd
+
     meta = pd.Series(values) if values.ndim == 1 else pd.DataFrame(values, columns=list(names(values.shape[1])))
-    return X.map_partitions(_frame_answers, method, meta, meta=meta)
+    return frame.map_partitions(_frame_answers, method, meta, meta=meta)
 
 
 def _one_row(X: Any) -> Any:
@@ -297,3 +295,60 @@ def _frame_answers(part: Any, method: Callable[[Any], Any], meta: Any) -> Any:
     if values.ndim == 1:
         return pd.Series(values, index=part.index, dtype=meta.dtype)
     return pd.DataFrame(values, index=part.index, columns=meta.columns)
+
+
+def is_mapped(X: Any) -> bool:
+    """Whether ``X`` is an array in a file that has to be converted, and has more rows than a block."""
+    if not isinstance(X, np.memmap) or X.ndim != 2 or len(X) <= BLOCK_ROWS:
+        return False
+    return not (X.dtype in (np.float64, np.float32) and X.flags.c_contiguous)
+
+
+def as_collection(X: Any) -> Any:
+    """An array in a file that has to be converted as a Dask array, where Dask is installed; anything else as it is."""
+    if not is_mapped(X) or find_spec("dask") is None:
+        return X
+    import dask
+    import dask.array as da
+
+    # da.from_array would copy it
+    block = dask.delayed(np.asarray, pure=False)
+    blocks = [da.from_delayed(block(part), part.shape, part.dtype) for part in mapped_blocks(X)]  # type: ignore[no-untyped-call]
+    return da.concatenate(blocks)  # type: ignore[no-untyped-call]
+
+
+def mapped_blocks(X: Any) -> Iterator[Any]:
+    """The rows of an array in a file, block by block."""
+    return (X[at : at + BLOCK_ROWS] for at in range(0, len(X), BLOCK_ROWS))
+
+
+def rowwise(method: Callable[..., Array], columns: Sequence[str] | None = None) -> Callable[..., Any]:
+    """A method that answers for every sample: for a Dask collection it does so when that is computed.
+
+    An array gives an array, a data frame a series or a data frame, whose columns are named ``columns``, or after the
+    classes or components. Arguments after the samples are handed on.
+    """
+
+    @wraps(method)
+    def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        def answers(block: Any) -> Array:
+            return method(self, block, *args, **kwargs)
+
+        if is_mapped(X):
+            return np.concatenate([answers(np.asarray(block)) for block in mapped_blocks(X)])
+        if not is_collection(X):
+            return answers(X)
+        check_is_fitted(self)
+        named = partial(_output_names, self) if columns is None else lambda _: list(columns)
+        return map_rows(answers, X, self.n_features_in_, named)
+
+    return of_any
+
+
+def _output_names(estimator: Any, count: int) -> list[Any]:
+    """Names of the columns that a method returns: those of the classes, or of the components."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and len(classes) == count:
+        return list(to_numpy(classes))
+    names = estimator.get_feature_names_out() if hasattr(estimator, "get_feature_names_out") else ()
+    return list(names) if len(names) == count else list(range(count))

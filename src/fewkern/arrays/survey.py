@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fewkern.arrays.partitions import Partitions
-from fewkern.arrays.random import row_keys, smallest_keys
+from fewkern.arrays.sampling import row_keys, smallest_keys
 
 __all__ = ["Layout", "Rows", "Survey", "class_codes", "survey"]
 

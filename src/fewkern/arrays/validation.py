@@ -1,13 +1,18 @@
-"""Samples, labels, weights and parameters, checked once; private names of scikit-learn are used here only."""
+"""Samples, labels, weights and parameters, checked once, and what surrounds a ``fit``; scikit-learn's private names."""
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import array_api_compat
 import numpy as np
+from sklearn import config_context, get_config
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,7 +20,6 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
-from fewkern.arrays.fitting import fit_context
 from fewkern.arrays.namespace import (
     Array,
     as_float,
@@ -27,9 +31,10 @@ from fewkern.arrays.namespace import (
 )
 from fewkern.arrays.numerics import all_finite, quiet, squarable
 from fewkern.arrays.partitions import NeedsMemoryError, is_collection
-from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import random_generator
 
 __all__ = [
+    "CallbackSupportMixin",
     "Interval",
     "StrOptions",
     "class_factors",
@@ -248,19 +253,15 @@ def class_factors(estimator: Any, classes: Array, masses: Array) -> Array | None
 def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight: Any) -> Array | None:
     """Sample weights times ``class_weight``, if the estimator has one; every class must keep some weight."""
     weights = validate_weights(estimator, X, sample_weight)
-    choice = getattr(estimator, "class_weight", None)
-    if choice is None and weights is None:
+    if getattr(estimator, "class_weight", None) is None and weights is None:
         return None
-    labels = to_numpy(labels_from_codes(estimator.classes_, codes))
-    values = np.ones(len(labels)) if weights is None else to_numpy(weights)
-    if choice == "balanced":
-        # by sums of weights, which are counts where there are none
-        sums = {c: values[labels == c].sum() for c in np.unique(labels)}
-        values = values * np.array([values.sum() / (len(sums) * max(sums[c], 1e-300)) for c in labels])
-    elif choice is not None:
-        values = values * compute_sample_weight(choice, labels)
-    for c in np.unique(labels):
-        if not np.any(values[labels == c] > 0):
+    classes, own = to_numpy(estimator.classes_), to_numpy(codes)
+    values = np.ones(len(own)) if weights is None else to_numpy(weights)
+    factors = class_factors(estimator, classes, np.maximum(np.bincount(own, values, len(classes)), 1e-300))
+    if factors is not None:
+        values = values * factors[own]
+    for c, mass in zip(classes, np.bincount(own, values, len(classes))):
+        if not mass > 0:
             raise ValueError(
                 f"{type(estimator).__name__}: class {plain_label(c)!r} has no sample of positive weight (or "
                 "only weights that are nothing beside the others); leave its samples out, or give them weight."
@@ -313,3 +314,84 @@ def unwrapped(model: Any, caller: str) -> Any:
         )
         raise NotFittedError(f"{caller}: this {who} {reason}; call fit first, with refit=True.")
     return unwrapped(model.best_estimator_, caller)
+
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9 has no callbacks: estimators have no set_callbacks
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Any) -> Any:
+        """The method as it is."""
+        return method
+
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Any], Any]:
+    """Decorate a method ``fit``: check the parameters, call the callbacks, and leave no model that is half fitted.
+
+    A fit that ends with an error, or is interrupted, leaves the estimator as it was before: unfitted, or with the
+    model of the fit before.
+
+    Parameters
+    ----------
+    prefer_skip_nested_validation : bool
+        As in scikit-learn: whether the parameters of estimators inside are taken as they are.
+    """
+
+    def decorate(fit: Any) -> Any:
+        signature = inspect.signature(fit)
+
+        @wraps(fit)
+        def whole_fit(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+            skip = get_config()["skip_parameter_validation"]
+            if not skip:
+                estimator._validate_params()
+            given = signature.bind(estimator, *args, **kwargs).arguments if hasattr(estimator, "_skl_callbacks") else {}
+            with (
+                _all_or_nothing(estimator),
+                config_context(skip_parameter_validation=skip or prefer_skip_nested_validation),
+                _task(estimator, given),
+            ):
+                return fit(estimator, *args, **kwargs)
+
+        return whole_fit
+
+    return decorate
+
+
+@contextmanager
+def _all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Give the estimator its attributes back if what is done inside does not come to its end."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+@contextmanager
+def _task(estimator: Any, given: dict[str, Any]) -> Iterator[None]:
+    """The whole fit as a task of scikit-learn's callbacks, if the estimator has any; ``given`` are its arguments."""
+    if not given:
+        yield
+        return
+    weights = given.get("sample_weight")
+    data = {"X": given["X"], "y": given.get("y"), "metadata": None if weights is None else {"sample_weight": weights}}
+    try:
+        # how many loops there will be depends on the samples
+        context = estimator._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=estimator, **data)
+        yield
+        # the estimator itself is what was fitted
+        context.call_on_fit_task_end(estimator=estimator, **data, reconstruction_attributes=dict)
+    finally:
+        _tear_down(estimator)
+
+
+@with_callbacks
+def _tear_down(estimator: Any) -> None:
+    """Let scikit-learn end the callbacks of a fit, which its decorator does after a method; this one does nothing."""

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from fewkern.arrays.namespace import Array, asarray_like, to_numpy
 from fewkern.arrays.progress import shown
-from fewkern.arrays.random import seed_from
+from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import unwrapped, validate_samples
 from fewkern.base import keep_importances
 from fewkern.compression.distillation import Distilled, Function, Goal, Teacher, distill, ladder

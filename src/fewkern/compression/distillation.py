@@ -12,7 +12,7 @@ import numpy as np
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.arrays.progress import Step
-from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import storable
 from fewkern.compression.teaching import DRAWN_TO_JUDGE, LEAST_CLASS_ROWS, Lesson, crossings, held_out
 from fewkern.core.expansion import KernelExpansion

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from fewkern.arrays.linalg import class_sums
 from fewkern.arrays.namespace import Array, asarray_like, move_fields, namespace, same_place, take_rows, to_numpy
 from fewkern.arrays.storable import floats, storable
+from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
+from fewkern.core.preparation import Preparation
 
-__all__ = ["HeldOutScores", "Intervals"]
+__all__ = ["HeldOutScores", "Intervals", "Novelty"]
 
 # Scores that are kept at most. A level that falls between two of them is rounded up, by this share at most.
 _KEPT = 2000
@@ -131,3 +133,50 @@ class Intervals:
             limits = move_fields(self, values).limits
         g = xp.maximum(xp.minimum(self.scale(X), limits[1, :]), limits[0, :])
         return factor[None, :] * xp.exp(g)
+
+
+def _check_novelty(novelty: Novelty) -> None:
+    columns = int(novelty.basis.vectors.shape[1])
+    if novelty.preparation is not None and novelty.preparation.n_columns != columns:
+        raise ValueError(f"the preparation of a Novelty has {novelty.preparation.n_columns} columns, not {columns}")
+
+
+@storable(check=_check_novelty)
+@dataclass(frozen=True)
+class Novelty:
+    """Vectors that stand for the training samples, and what they leave unexplained of samples that are none of them.
+
+    Parameters
+    ----------
+    basis : KernelBasis
+        On samples, in the order of their choice; on prepared ones, if there is a preparation.
+    scores : HeldOutScores
+        Of the training samples, each without the help of itself (or of its group).
+    preparation : Preparation or None
+        What every sample passes before the kernel sees it.
+    """
+
+    basis: KernelBasis
+    scores: HeldOutScores
+    preparation: Preparation | None = None
+
+    def __call__(self, X: Array) -> Array:
+        """Share of ``k(x, x)`` that the vectors do not explain, in [0, 1]."""
+        return self.basis.unexplained(X if self.preparation is None else self.preparation(X))
+
+    @property
+    def vectors(self) -> Array:
+        """The samples that the basis holds, in the units of the columns."""
+        return self.basis.vectors if self.preparation is None else self.preparation.inverse(self.basis.vectors)
+
+    @property
+    def blind(self) -> str | None:
+        """Why the share says nothing, if so."""
+        kernel = self.basis.kernel
+        name = type(kernel).__name__
+        if kernel.pairwise:
+            return f"the kernel {name} does not give k(x, x) of new samples"
+        rank = kernel.rank(int(self.basis.vectors.shape[1]))
+        if rank is not None and self.basis.n_vectors >= rank:
+            return f"{rank} vectors explain every sample with the kernel {name}"
+        return None

@@ -1,23 +1,60 @@
 """What a kernel is: a small object with named parameters.
 
 Some may be *rules* (``length_scale="median"``); :meth:`Kernel.resolve` turns every rule into a number by looking at the
-training samples once, and returns a new kernel, so that what a user passed in never changes. Parameters follow
-scikit-learn's protocol (:mod:`fewkern.core.parameters`), which makes ``kernel__length_scale`` work in a grid search.
+training samples once, and returns a new kernel, so that what a user passed in never changes. :class:`Parameters`
+follow scikit-learn's protocol, which makes ``kernel__length_scale`` and ``graph__neighbors`` work in a grid search.
 
 A kernel with a derivative sets ``differentiable = True`` and writes ``pullback``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any, Self
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.namespace import Array, device, float_dtype, namespace, take_rows
+from fewkern.arrays.namespace import Array, device, float_dtype, namespace, take_rows, to_numpy
 from fewkern.arrays.numerics import all_finite, quiet
-from fewkern.core.parameters import Parameters
 
-__all__ = ["Kernel", "NotFiniteError", "ones_of"]
+__all__ = ["Kernel", "NotFiniteError", "Parameters", "ones_of"]
+
+
+class Parameters:
+    """Base of dataclasses whose fields are parameters in scikit-learn's protocol: kernels and graph rules.
+
+    Subclasses are declared with ``@dataclass(eq=False)``: equality is defined here.
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's protocol
+        """Parameters by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place and return the object."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {sorted(known) or 'none'}.")
+            setattr(self, name, value)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        """Objects of one class with equal parameters are equal; an array is compared entry by entry."""
+        if type(self) is not type(other):
+            return NotImplemented
+        ours, theirs = self.get_params(), other.get_params()
+        return all(_same(ours[name], theirs[name]) for name in ours)
+
+    __hash__ = None  # type: ignore[assignment]  # parameters may change
+
+
+def _same(one: Any, other: Any) -> bool:
+    if hasattr(one, "shape") or hasattr(other, "shape"):
+        one, other = to_numpy(one), to_numpy(other)
+        return bool(one.shape == other.shape and (one == other).all())
+    return bool(one == other)
 
 
 class NotFiniteError(ValueError):

@@ -17,8 +17,7 @@ from fewkern.arrays.namespace import Array, asarray_like, device, float_dtype, i
 from fewkern.arrays.numerics import all_finite, largest_power, quiet
 from fewkern.arrays.storable import storable
 from fewkern.core.kernel import Kernel
-from fewkern.core.radial import Gaussian, Laplacian
-from fewkern.core.widths import positive, total_variance
+from fewkern.core.radial import Gaussian, Laplacian, positive, total_variance
 
 __all__ = [
     "Function",

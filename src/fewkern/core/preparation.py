@@ -1,12 +1,12 @@
-"""One monotone, piecewise linear map per column, which every column passes before a learned model looks at it."""
+"""What happens to a sample before a model sees it: monotone maps of the columns, a scaling, and inputs of exports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.columns import interpolated
 from fewkern.arrays.namespace import (
     Array,
     device,
@@ -17,9 +17,10 @@ from fewkern.arrays.namespace import (
     same_place,
     to_numpy,
 )
+from fewkern.arrays.numerics import interpolated
 from fewkern.arrays.storable import floats, storable
 
-__all__ = ["Preparation"]
+__all__ = ["Preparation", "Prepared", "Preparing", "Scaling"]
 
 
 @storable(knots=floats("k", "d"), values=floats("k", "d"), check=lambda preparation: preparation.check())
@@ -102,3 +103,38 @@ class Preparation:
     def like(self, X: Array) -> Preparation:
         """The same map with its arrays in the library and on the device of ``X``."""
         return move_fields(self, X)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """``u = (x - shift) * factor``, one number per feature in both."""
+
+    shift: Array
+    factor: Array
+
+    def then(self, after: Scaling) -> Scaling:
+        """This scaling, then another one, as one."""
+        return Scaling(self.shift + after.shift / self.factor, self.factor * after.factor)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model, and what surrounds it."""
+
+    model: Any
+    scaling: Scaling | None = None
+    feature_names: tuple[str, ...] | None = None
+    log_unit: float = 0.0
+    """Added to a log density: its unit of volume."""
+    notes: tuple[str, ...] = ()
+    """Sentences for whoever uses the model outside of Python."""
+    inputs: Any = None
+    """How the inputs become features (``fewkern.io.plan.Inputs``); None: they are the features."""
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """Anything that holds a model and its preparation: it can be exported as one."""
+
+    def prepared(self) -> Prepared:
+        """The model inside, and what happens to a sample before the model sees it."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.folds import Fold, given_folds, grouped_folds, plain_folds, stratified_folds
+from fewkern.arrays.linalg import one_hot
 from fewkern.arrays.namespace import (
     Array,
     asarray_like,
@@ -18,9 +19,18 @@ from fewkern.arrays.namespace import (
     take_rows,
     to_numpy,
 )
-from fewkern.arrays.random import random_generator, row_keys, smallest_keys
+from fewkern.arrays.sampling import (
+    Fold,
+    given_folds,
+    grouped_folds,
+    plain_folds,
+    random_generator,
+    row_keys,
+    smallest_keys,
+    stratified_folds,
+)
 
-__all__ = ["Samples"]
+__all__ = ["Samples", "class_targets", "with_indicators", "with_targets"]
 
 Rows = TypeVar("Rows")
 
@@ -105,16 +115,13 @@ class Samples:
 
     def take(self, part: Array) -> Samples:
         """The samples at the positions ``part``."""
-        X = take_rows(self.X, part)
-        return replace(
-            self,
-            X=namespace(X).take(X, part, axis=1) if self.pairwise else X,
-            weights=take_rows(self.weights, part),
-            rows=take_rows(self.rows, part),
-            codes=None if self.codes is None else take_rows(self.codes, part),
-            targets=None if self.targets is None else take_rows(self.targets, part),
-            groups=None if self.groups is None else take_rows(self.groups, part),
-        )
+        taken = self._of_rows(lambda column: take_rows(column, part))
+        return replace(taken, X=namespace(taken.X).take(taken.X, part, axis=1)) if self.pairwise else taken
+
+    def _of_rows(self, some: Callable[[Array], Array]) -> Samples:
+        """The samples whose rows ``some`` takes of every array."""
+        names = ("X", "weights", "rows", "codes", "targets", "groups")
+        return replace(self, **{name: some(getattr(self, name)) for name in names if getattr(self, name) is not None})
 
     def some(self, limit: int, rng: Any) -> Samples:
         """About ``limit`` of the samples, drawn without replacement, the same share of every class; all if few."""
@@ -142,20 +149,8 @@ class Samples:
 
     def blocks(self, row_elements: int) -> Iterator[Samples]:
         """The samples in blocks of rows, of which ``row_elements`` numbers per row are needed."""
-        return (self._between(rows) for rows in row_blocks(self.n, row_elements, like=self.weights))
-
-    def _between(self, rows: slice) -> Samples:
-        if rows == slice(0, self.n):
-            return self
-        return replace(
-            self,
-            X=self.X[rows, :],
-            weights=self.weights[rows],
-            rows=self.rows[rows],
-            codes=None if self.codes is None else self.codes[rows],
-            targets=None if self.targets is None else self.targets[rows, :],
-            groups=None if self.groups is None else self.groups[rows],
-        )
+        for rows in row_blocks(self.n, row_elements, like=self.weights):
+            yield self._of_rows(partial(_between, rows))
 
     def folds(self, cv: Any, seed: int | None = None) -> list[Fold]:
         """Positions to train on and to hold out, for a number of folds, a splitter, or splits of the whole table.
@@ -217,3 +212,25 @@ class Samples:
                 if self.pairwise:
                     moved[f"{prefix}vectors"] = rows[:, None]
         return replace(value, **moved)  # type: ignore[type-var]
+
+
+def _between(rows: slice, column: Array) -> Array:
+    return column[rows, :] if column.ndim == 2 else column[rows]
+
+
+def class_targets(samples: Samples) -> Samples:
+    """The samples with targets of FVS-LR for their classes: -1/+1 for two classes, 0/1 indicators otherwise."""
+    indicators = one_hot(samples.codes, samples.n_classes, float_dtype(samples.X))
+    return replace(samples, targets=indicators if samples.n_classes > 2 else 2 * indicators[:, 1:] - 1)
+
+
+def with_targets(samples: Samples) -> Samples:
+    """The samples with targets to regress on: their own numbers, or those of their classes."""
+    return samples if samples.targets is not None else class_targets(samples)
+
+
+def with_indicators(samples: Samples) -> Samples:
+    """The samples with one 0/1 column per class as targets; one column of ones where there are no classes."""
+    if samples.codes is None:
+        return replace(samples, targets=namespace(samples.weights).ones_like(samples.weights[:, None]))
+    return replace(samples, targets=one_hot(samples.codes, samples.n_classes, samples.weights.dtype))

@@ -14,8 +14,8 @@ prepared columns, so there slopes and spreads are those of the prepared columns.
 from __future__ import annotations
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.columns import column_spreads
 from fewkern.arrays.namespace import Array, is_sparse, namespace
+from fewkern.arrays.numerics import column_spreads
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.samples import Samples

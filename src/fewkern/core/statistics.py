@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from fewkern.arrays.linalg import jittered_cholesky, solve_triangular
 from fewkern.arrays.namespace import Array, device, namespace
 from fewkern.arrays.storable import floats, storable
+from fewkern.core.basis import KernelBasis
+from fewkern.core.gaussians import GaussianBasis
+from fewkern.core.population import Population
+from fewkern.core.samples import Samples, with_targets
 
-__all__ = ["LinearSolution", "Statistics"]
+__all__ = ["FeatureSums", "LinearSolution", "Statistics", "feature_statistics", "ridge_factor"]
+
+
+def ridge_factor(gram: Array, ridge: float) -> tuple[Array, float]:
+    """The lower triangular ``R'`` of ``gram + ridge diag(0, 1, .., 1) = R'R``, and its jitter: the constant is free."""
+    free = namespace(gram).eye(gram.shape[0], dtype=gram.dtype, device=device(gram))
+    free[0, 0] = 0.0
+    return jittered_cholesky(gram + ridge * free)
 
 
 @dataclass(frozen=True)
@@ -21,6 +34,11 @@ class LinearSolution:
     """Lower triangular ``R'`` with ``[1 Z]' W [1 Z] + ridge diag(0, 1, .., 1) = R'R``."""
     jitter: float
     """What rounding made necessary beside the ridge."""
+
+    def in_precision(self, dtype: Any) -> tuple[Array, Array]:
+        """``W`` and ``offset`` as numbers of this type: sums are in double precision, models in that of the samples."""
+        xp = namespace(self.W)
+        return xp.astype(self.W, dtype, copy=False), xp.astype(self.offset, dtype, copy=False)
 
     def leverage(self, Z: Array, weights: Array) -> Array:
         """Share of its own value in what the model says of each row; the rows must be among those that were summed."""
@@ -101,10 +119,27 @@ class Statistics:
 
     def solve(self, ridge: float) -> LinearSolution:
         r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, FVS (11)."""
-        xp, size = namespace(self.gram), int(self.gram.shape[0])
-        penalty = xp.full((size,), ridge, dtype=self.gram.dtype, device=device(self.gram))
-        penalty[0] = 0.0
-        identity = xp.eye(size, dtype=self.gram.dtype, device=device(self.gram))
-        C, jitter = jittered_cholesky(self.gram + penalty[:, None] * identity)
+        C, jitter = ridge_factor(self.gram, ridge)
         solution = solve_triangular(C, solve_triangular(C, self.cross), transposed=True)
         return LinearSolution(solution[1:, :], solution[0, :], C, jitter)
+
+
+@dataclass(frozen=True)
+class FeatureSums:
+    """From a block of rows to the sums of its features and targets, on whatever worker has the block."""
+
+    basis: KernelBasis | GaussianBasis
+    targets: Callable[[Samples], Samples] = with_targets
+
+    def __call__(self, samples: Samples) -> Statistics:
+        samples = self.targets(samples)
+        return Statistics.of(self.basis.features(samples.X), samples.targets, samples.weights)
+
+
+def feature_statistics(
+    population: Population,
+    basis: KernelBasis | GaussianBasis,
+    targets: Callable[[Samples], Samples] = with_targets,
+) -> Statistics:
+    """Sums of the features of all rows, and of their products with the targets: one pass over the rows."""
+    return population.total(FeatureSums(basis, targets), basis.n_vectors + 1)

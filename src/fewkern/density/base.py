@@ -12,14 +12,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.fitting import CallbackSupportMixin
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array, float_dtype, is_foreign, namespace
 from fewkern.arrays.numerics import squarable
-from fewkern.arrays.partitions import is_collection
+from fewkern.arrays.partitions import is_collection, rowwise
 from fewkern.arrays.progress import progress
-from fewkern.arrays.rowwise import rowwise
-from fewkern.arrays.validation import Interval, StrOptions, fit_context, random_generator, validate_samples
+from fewkern.arrays.sampling import Fold
+from fewkern.arrays.validation import (
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    fit_context,
+    random_generator,
+    validate_samples,
+)
 from fewkern.base import check_weighted, constraints
 from fewkern.core.path import Path, Stop
 from fewkern.core.population import InMemory

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from fewkern.arrays.fitting import CallbackSupportMixin
 from fewkern.arrays.linalg import class_sums
 from fewkern.arrays.namespace import Array, asarray_like, is_foreign, move_fields, namespace, to_numpy
+from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import Step, progress
-from fewkern.arrays.rowwise import rowwise
-from fewkern.arrays.validation import fit_context, plain_label
+from fewkern.arrays.validation import CallbackSupportMixin, fit_context, plain_label
 from fewkern.base import ScoringClassifier, check_labelled, check_priors, constraints, held_out_scores
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
@@ -202,7 +201,7 @@ def _held_out(base: Any, samples: Samples, step: Step) -> HeldOut | None:
         parts.append(part)
         values.append(_mixtures(_class_densities(base, rest))(samples.X[part]))
         step(k + 2)
-    return HeldOut(np.concatenate(values), samples.take(np.concatenate(parts)), "cv")
+    return HeldOut(np.concatenate(values), samples.take(np.concatenate(parts)))
 
 
 def _turns(samples: Samples) -> Array:

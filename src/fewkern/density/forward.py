@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.progress import progress
+from fewkern.arrays.sampling import Fold
 from fewkern.arrays.validation import Interval, StrOptions
 from fewkern.base import CONSTRAINTS
 from fewkern.core.path import TOLERANCE, Stop

@@ -28,10 +28,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import Step
+from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, paired_errors

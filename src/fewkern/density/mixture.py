@@ -20,7 +20,7 @@ from fewkern.arrays.namespace import (
     to_numpy,
 )
 from fewkern.arrays.numerics import normal_cdf, quiet
-from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import floats, indices, storable
 
 __all__ = ["ClassMixtures", "KernelMixture", "product_bound", "square_limit", "squared_distances"]

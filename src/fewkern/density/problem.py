@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.columns import unless_rounding
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array
-from fewkern.arrays.numerics import quiet
+from fewkern.arrays.numerics import quiet, unless_rounding
+from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.linalg import divide_where, solve_or_least_squares
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import Step
+from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture

@@ -14,9 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array
-from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import Fold, random_generator
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import TOLERANCE, Path, smallest_within
 from fewkern.core.samples import Samples
@@ -274,7 +273,7 @@ class CrossValidated:
         values = [part.values(self.models[s][f], targets) for f, (part, s) in enumerate(zip(self.parts, settings))]
         rows, first = np.unique(np.concatenate([part.rows for part in self.parts]), return_index=True)
         samples = self.samples if len(rows) == self.samples.n else self.samples.take(rows)
-        return HeldOut(np.concatenate(values)[first], samples, "nested" if len(set(settings)) > 1 else "cv")
+        return HeldOut(np.concatenate(values)[first], samples)
 
 
 def cross_validate(

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.arrays.folds import Fold
 from fewkern.arrays.namespace import Array, asarray_like, float_dtype, to_numpy
 from fewkern.arrays.progress import progress
-from fewkern.arrays.random import seed_from
+from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
 from fewkern.base import check_priors, constraints, held_out_scores, keep_importances
 from fewkern.core.conformal import HeldOutScores

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from fewkern.arrays.namespace import Array, to_numpy
-from fewkern.arrays.random import seed_from
+from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, kept_importances
 from fewkern.core.expansion import KernelExpansion
@@ -22,7 +22,7 @@ from fewkern.fisher.lq import LqFamily, LqSettings, lq_path, max_penalty
 from fewkern.fisher.problem import Candidates, penalized_problem
 from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.populations import labelled_population
-from fewkern.select.mixins import novelty, novelty_threshold
+from fewkern.select.base import novelty, novelty_threshold
 
 __all__ = ["FisherPath", "SparseKernelFisher", "fisher_path"]
 

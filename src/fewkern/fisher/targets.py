@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fewkern.arrays.logistic import logistic_regression
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.select.leave_one_out import HeldOut
@@ -30,6 +30,8 @@ __all__ = ["AffineScores", "FisherTargets", "fisher_targets", "fit_posterior", "
 
 # Ridge on the slopes of the logistic regression, for unit weight and targets of unit scale.
 _RIDGE_PER_WEIGHT = 1e-3
+# Relative gain per step at which it ends: the slopes are few, and probabilities should not depend on the order of rows.
+_POSTERIOR_TOL = 1e-15
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,14 @@ def fit_posterior(
     samples = held_out.samples
     # in units of the targets the ridge means the same for every problem
     F = held_out.values @ U / targets.scale
-    slopes, offset = logistic_regression(F, samples.codes, samples.weights, _RIDGE_PER_WEIGHT)
+    n_classes = len(targets.priors)
+    # two classes have one slope b there and (-b, b) / 2 here, whose square is half as large
+    ridge = _RIDGE_PER_WEIGHT / 2 if n_classes == 2 else _RIDGE_PER_WEIGHT
+    own = indicators(samples.codes, n_classes)
+    slopes, offset = fit_logistic(F.astype(np.float64), own, samples.weights, ridge, tol=_POSTERIOR_TOL)
+    if n_classes == 2:
+        slopes, offset = np.hstack([-slopes, slopes]) / 2, np.concatenate([-offset, offset]) / 2
+    slopes, offset = slopes.astype(F.dtype), (offset - offset.mean()).astype(F.dtype)
     scores = calibrate(AffineScores(U @ slopes / targets.scale, offset).logarithms(), held_out)
     return scores if ratio is None else scores.with_priors(ratio), True
 

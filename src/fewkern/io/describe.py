@@ -17,8 +17,7 @@ from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Gaussian, Laplacian
-from fewkern.core.preparation import Preparation
-from fewkern.core.prepared import Prepared, Preparing, Scaling
+from fewkern.core.preparation import Preparation, Prepared, Preparing, Scaling
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.pipelines import LinearEnd, prepare, split_end, steps_of
 from fewkern.io.plan import (
@@ -35,7 +34,7 @@ from fewkern.io.plan import (
 )
 from fewkern.io.sums import as_double, as_log_sum, as_sum, preparation_bends
 from fewkern.io.trial import is_fitted
-from fewkern.select.mixins import interval_quantiles
+from fewkern.select.base import interval_quantiles
 
 __all__ = ["plan"]
 

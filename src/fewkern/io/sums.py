@@ -14,8 +14,7 @@ import numpy as np
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
-from fewkern.core.preparation import Preparation
-from fewkern.core.prepared import Scaling
+from fewkern.core.preparation import Preparation, Scaling
 from fewkern.density.mixture import KernelMixture
 from fewkern.io.plan import DTYPES, ROUNDING, Bends, LogSum, Sum, Vector
 

@@ -16,9 +16,8 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.samples import Samples
-from fewkern.core.statistics import LinearSolution, Statistics
+from fewkern.core.statistics import FeatureSums, LinearSolution, Statistics
 from fewkern.learn.policy import Policy
-from fewkern.select.all_rows import FeatureSums
 from fewkern.select.leave_one_out import HeldOut, loo_paths
 
 __all__ = ["Basis", "Sums", "best_ridge", "same_basis"]
@@ -104,7 +103,7 @@ class Sums:
         alone = left <= 1e3 * eps(Z)
         values = Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left)
         values = xp.where(alone, xp.zeros_like(values) + found.offset, values)
-        return HeldOut(xp.astype(values, samples.weights.dtype, copy=False), samples, "loo")
+        return HeldOut(xp.astype(values, samples.weights.dtype, copy=False), samples)
 
 
 def best_ridge(basis: Basis, samples: Samples, policy: Policy) -> float:

@@ -6,10 +6,10 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from fewkern.arrays.fitting import CallbackSupportMixin
-from fewkern.arrays.validation import fit_context
+from fewkern.arrays.validation import CallbackSupportMixin, fit_context
 from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, keep_importances, kept_importances
 from fewkern.core.population import InMemory
+from fewkern.core.samples import class_targets
 from fewkern.core.scores import ClassScores
 from fewkern.learn.batches import Basis
 from fewkern.learn.fitting import (
@@ -25,8 +25,7 @@ from fewkern.learn.fitting import (
     sums_before,
 )
 from fewkern.populations import labelled_batch, labelled_population
-from fewkern.select.leave_one_out import class_targets
-from fewkern.select.mixins import novelty, novelty_threshold
+from fewkern.select.base import novelty, novelty_threshold
 from fewkern.select.uncertainty import calibrate
 
 __all__ = ["KernelClassifier"]

@@ -14,25 +14,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import asarray_like, is_sparse, namespace, to_numpy
+from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.arrays.progress import progress
-from fewkern.arrays.random import seed_from
+from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval
 from fewkern.base import CONSTRAINTS, BudgetWarning
+from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.kernels import Gaussian
-from fewkern.core.novelty import Novelty
 from fewkern.core.path import Path
 from fewkern.core.population import Population
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Samples, with_targets
 from fewkern.core.scores import ClassScores, class_values
+from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, same_basis
 from fewkern.learn.climb import Kind
 from fewkern.learn.learner import Learned, Settings, learn
-from fewkern.learn.logistic import choose_logistic, fit_logistic
+from fewkern.learn.logistic import choose_logistic
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import with_open_ends
-from fewkern.select.all_rows import feature_statistics, with_targets
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.search import automatic_model, automatic_space, nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
@@ -130,9 +131,10 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
         return fitted
     like = samples.weights
     Z = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64)
-    W, b = fit_logistic(Z, codes, to_numpy(found.samples.weights), chosen.ridge, begin=chosen.coefficients)
+    own, weights = indicators(codes, samples.n_classes), to_numpy(found.samples.weights)
+    W, b = fit_logistic(Z, own, weights, chosen.ridge, chosen.coefficients)
     expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in (W, b)))
-    held = HeldOut(chosen.scores.astype(found.samples.weights.dtype), found.samples.take(chosen.held), "cv")
+    held = HeldOut(chosen.scores.astype(found.samples.weights.dtype), found.samples.take(chosen.held))
     return replace(fitted, expansion=expansion, held_out=held, loss="logistic")
 
 
@@ -160,7 +162,7 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
     held_out = sums.left_out(found.samples)
     if found.held_out is not None:
         place, values = found.held_out
-        held_out = HeldOut(values.astype(some.weights.dtype), found.samples.take(place), "nested")
+        held_out = HeldOut(values.astype(some.weights.dtype), found.samples.take(place))
     return Fitted(
         sums.expansion(),
         replace(sums, basis=basis.like(samples.X)),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.folds import grouped_folds
+from fewkern.arrays.sampling import grouped_folds
 from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.preparation import Preparation
 from fewkern.core.samples import Samples

@@ -12,21 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-from scipy.special import expit, log_expit, logsumexp, softmax
+from scipy.special import log_expit, logsumexp
 
-from fewkern.arrays.linalg import one_hot
-from fewkern.arrays.optimize import minimize_smooth
+from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.learn.compare import Comparison, Key
 from fewkern.learn.objective import Rows, features
 
-__all__ = ["Logistic", "choose_logistic", "fit_logistic"]
+__all__ = ["Logistic", "choose_logistic"]
 
 Host = np.ndarray[Any, Any]
 # Ridges that are compared, in units of that of least squares: a logistic loss is a quarter as curved as a squared one.
 _RIDGES = (2.5, 0.5, 0.1, 0.02)
-_STEPS = 60
-_TOL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -56,19 +52,18 @@ def choose_logistic(
     held = np.concatenate(comparison.rows)
     every = np.arange(rows.n)
     folds = []
-    for own, candidates in zip(comparison.rows, comparison.candidates):
-        fitted = np.setdiff1d(every, own)
+    for left_out, candidates in zip(comparison.rows, comparison.candidates):
+        fitted = np.setdiff1d(every, left_out)
         geometry = candidates[key].geometry
-        folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(own), geometry)))
-    n_classes = int(codes.max()) + 1
-    own_codes = [codes[fitted] for _, fitted, _ in folds]
+        folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(left_out), geometry)))
+    # a class of one row may be in no fold but its own
+    own = indicators(codes, int(codes.max()) + 1)
     solved: list[tuple[Host, Host] | None] = [None] * len(folds)
     for factor in _RIDGES:
         ridge = factor * alpha
-        # a class of one row may be in no fold but its own
         solved = [
-            fit_logistic(Z, own, rows.weights[fitted], ridge, n_classes, begin)
-            for (Z, fitted, _), own, begin in zip(folds, own_codes, solved)
+            fit_logistic(Z, own[fitted], rows.weights[fitted], ridge, begin)
+            for (Z, fitted, _), begin in zip(folds, solved)
         ]
         scores = np.concatenate([new @ W + b for (_, _, new), (W, b) in zip(folds, solved)])
         found, wrong = _judged(scores, codes[held], weights)
@@ -88,54 +83,3 @@ def _judged(scores: Host, codes: Host, weights: Host) -> tuple[float, float]:
         return float(-(share @ log_expit(right))), float(share @ (right < 0))
     logs = scores[np.arange(len(codes)), codes] - logsumexp(scores, axis=1)
     return float(-(share @ logs)), float(share @ (scores.argmax(axis=1) != codes))
-
-
-def fit_logistic(
-    Z: Host,
-    codes: Host,
-    weights: Host,
-    ridge: float,
-    n_classes: int | None = None,
-    begin: tuple[Host, Host] | None = None,
-) -> tuple[Host, Host]:
-    """Coefficients ``(p, q)`` and constants ``(q,)`` of the scores: one for two classes, else one per class.
-
-    ``begin`` is a solution for another ridge or other rows, from which the search sets out.
-    """
-    share = weights / weights.sum()
-    mean = share @ Z
-    centred = Z - mean
-    # in coordinates in which the features are uncorrelated, as far as the ridge lets them
-    gram = centred.T @ (share[:, None] * centred)
-    gram[np.diag_indices_from(gram)] += ridge + np.finfo(float).eps * np.trace(gram)
-    factor = scipy.linalg.cholesky(gram, lower=True)
-    A = scipy.linalg.solve_triangular(factor, centred.T, lower=True).T
-    inverse = scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True)
-    metric = ridge * (inverse @ inverse.T)
-    n_classes = n_classes or int(codes.max()) + 1
-    q = 1 if n_classes == 2 else n_classes
-    own = (codes == 1).astype(float)[:, None] if q == 1 else one_hot(codes, n_classes, np.float64)
-    rate = np.clip(share @ own, 1e-9, 1 - 1e-9)
-    constant = np.log(rate / (1 - rate)) if q == 1 else np.log(rate)
-
-    def loss(x: Host) -> tuple[float, Host]:
-        V, b = x[:-q].reshape(-1, q), x[-q:]
-        scores = A @ V + b
-        if q == 1:
-            value = float(-(share @ log_expit(np.where(own > 0, scores, -scores)[:, 0])))
-            residual = expit(scores) - own
-        else:
-            value = float(share @ (logsumexp(scores, axis=1) - np.sum(own * scores, axis=1)))
-            residual = softmax(scores, axis=1) - own
-        residual = share[:, None] * residual
-        pulled = metric @ V
-        gradient = np.concatenate([(A.T @ residual + pulled).ravel(), residual.sum(axis=0)])
-        return value + 0.5 * float(np.sum(V * pulled)), gradient
-
-    first = np.concatenate([np.zeros(A.shape[1] * q), constant])
-    if begin is not None:
-        W, b = begin
-        first = np.concatenate([(factor.T @ W).ravel(), b + mean @ W])
-    found = minimize_smooth(loss, first, max_iter=_STEPS, tol=_TOL)
-    W = inverse.T @ found.x[:-q].reshape(-1, q)
-    return W, found.x[-q:] - mean @ W if math.isfinite(found.value) else constant

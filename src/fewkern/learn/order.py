@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.random import row_keys
+from fewkern.arrays.sampling import row_keys
 
 __all__ = ["column_order", "row_order"]
 

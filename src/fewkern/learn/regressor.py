@@ -6,8 +6,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from fewkern.arrays.fitting import CallbackSupportMixin
-from fewkern.arrays.validation import fit_context
+from fewkern.arrays.validation import CallbackSupportMixin, fit_context
 from fewkern.base import keep_importances, kept_importances
 from fewkern.core.population import InMemory
 from fewkern.learn.batches import Basis
@@ -23,7 +22,7 @@ from fewkern.learn.fitting import (
     sums_before,
 )
 from fewkern.populations import measured_batch, measured_population
-from fewkern.select.mixins import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.base import IntervalRegressor, novelty, novelty_threshold
 from fewkern.select.uncertainty import fit_intervals
 
 __all__ = ["KernelRegressor"]

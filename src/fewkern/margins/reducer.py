@@ -12,20 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.linalg import least_squares
 from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, move_fields
-from fewkern.arrays.random import seed_from
-from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.partitions import rowwise
+from fewkern.arrays.sampling import seed_from
 from fewkern.base import KernelEstimator, check_labelled, check_samples, check_weighted, constraints
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear, resolve_kernel
 from fewkern.core.path import Stop
 from fewkern.core.population import InMemory, Population
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Samples, with_indicators
 from fewkern.core.statistics import Statistics
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.rules import GraphRule, as_graph, build_pair
 from fewkern.populations import labelled_population, weighted_population
-from fewkern.select.all_rows import with_indicators
 from fewkern.select.axes import Spread, column_signs
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
 

@@ -23,7 +23,7 @@ from fewkern.arrays.neighbors import (
     symmetric_weights,
 )
 from fewkern.arrays.storable import storable
-from fewkern.core.parameters import Parameters
+from fewkern.core.kernel import Parameters
 from fewkern.core.samples import Samples
 from fewkern.margins.graphs import (
     AllPairs,
@@ -38,7 +38,7 @@ from fewkern.margins.graphs import (
 )
 from fewkern.select.axes import Spread
 
-__all__ = ["Fisher", "GraphRule", "LFDA", "LPP", "LSDA", "MFA", "PCA", "UDP"]
+__all__ = ["LFDA", "LPP", "LSDA", "MFA", "PCA", "UDP", "Fisher", "GraphRule"]
 
 
 class GraphRule(Parameters, ABC):

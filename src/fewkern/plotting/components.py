@@ -12,7 +12,7 @@ import numpy as np
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.plotting.model import FittedModel, fitted_model, numbers
 from fewkern.plotting.style import ACCENT, Display, circle_vectors, draw_samples, legend_below, legend_beside, percent
-from fewkern.select.pca import FeatureVectorPCA
+from fewkern.select.selector import FeatureVectorPCA
 
 __all__ = ["AccuracyDisplay", "ComponentsDisplay"]
 

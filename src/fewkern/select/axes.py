@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from fewkern.arrays.linalg import class_sums
 from fewkern.arrays.namespace import Array, device, eps, namespace
-from fewkern.core.samples import Samples
+from fewkern.core.basis import KernelBasis
+from fewkern.core.population import Population
+from fewkern.core.samples import Samples, with_indicators
 from fewkern.core.scores import ClassScores
-from fewkern.core.statistics import Statistics
+from fewkern.core.statistics import Statistics, feature_statistics
 
 __all__ = [
     "Axes",
@@ -18,6 +20,7 @@ __all__ = [
     "discriminant_axes",
     "gaussian_classes",
     "principal_axes",
+    "spread_of",
 ]
 
 # Least within-class variance, beside a total variance of one, that an inverse is built on.
@@ -85,6 +88,16 @@ class Spread:
             found.cross[0, :],
             found.centered_cross.T,
         )
+
+
+def spread_of(population: Population, basis: KernelBasis, Z: Array) -> Spread:
+    """Features of all rows about their mean; ``Z`` are those of the sample, which may be all."""
+    if population.n == population.sample.n:
+        return Spread.of(Z, population.sample)
+    spread = Spread.of_sums(feature_statistics(population, basis, with_indicators))
+    # sums are in double precision, models in that of the samples
+    xp = namespace(Z)
+    return Spread(*(xp.astype(getattr(spread, field.name), Z.dtype, copy=False) for field in fields(spread)))
 
 
 def column_signs(W: Array) -> Array:

@@ -1,42 +1,62 @@
-"""What the estimators on chosen vectors share: parameters, and the search that these describe."""
+"""What the estimators on chosen vectors share: parameters, the search that these describe, novelty and intervals."""
 
 from __future__ import annotations
 
+import math
 import warnings
+from functools import partial
 from numbers import Real
 from typing import Any
 
+from fewkern.arrays.namespace import Array, namespace
+from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
-from fewkern.arrays.random import seed_from
+from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions
-from fewkern.base import CONSTRAINTS, BudgetWarning
+from fewkern.base import (
+    CONSTRAINTS,
+    BudgetWarning,
+    check_probability,
+    check_samples,
+    constraints,
+    need_held_out,
+    no_set,
+)
+from fewkern.core.basis import KernelBasis
+from fewkern.core.conformal import Intervals, Novelty
+from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
 from fewkern.select.paths import WIDTH_FACTORS
 from fewkern.select.rules import RULES
 from fewkern.select.search import SearchResult, automatic_model, automatic_space, n_paths
-from fewkern.select.selection import SelectionRule
+from fewkern.select.selection import Selection, SelectionRule
+from fewkern.select.uncertainty import novelty_of
 
-__all__ = ["AUTOMATIC", "MOST_VECTORS", "SELECTION", "search_model", "selection_rule", "warn_open_end"]
-
-# Largest number of vectors that FeatureVectorSelector and FeatureVectorPCA choose where max_vectors is None.
-MOST_VECTORS = 100
+__all__ = [
+    "AUTOMATIC",
+    "SELECTION",
+    "IntervalRegressor",
+    "interval_quantiles",
+    "keep_vectors",
+    "novelty",
+    "novelty_threshold",
+    "search_model",
+    "selection_rule",
+    "warn_open_end",
+]
 
 # Constraints of the parameters that say how vectors are chosen.
-SELECTION: dict[str, list[Any]] = {
-    **{name: CONSTRAINTS[name] for name in ("kernel", "center", "basis_tol", "random_state", "verbose")},
-    "rule": [StrOptions(set(RULES))],
-}
+SELECTION = constraints("kernel", "center", "random_state", "verbose", rule=[StrOptions(set(RULES))])
 
 # The same with those of the automatic choice of length scale, ridge and number of vectors.
-AUTOMATIC: dict[str, list[Any]] = {
-    **SELECTION,
-    "n_vectors": CONSTRAINTS["max_vectors"],
-    "max_vectors": CONSTRAINTS["max_vectors"],
-    "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-    "prefer": CONSTRAINTS["prefer"],
-}
+AUTOMATIC = SELECTION | constraints(
+    "max_vectors",
+    "prefer",
+    n_vectors=CONSTRAINTS["max_vectors"],
+    alpha=[StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+)
 
 
 def selection_rule(rule: str, center: Any, basis_tol: float | None, random_state: Any) -> SelectionRule:
@@ -48,7 +68,7 @@ def selection_rule(rule: str, center: Any, basis_tol: float | None, random_state
 def search_model(estimator: Any, samples: Samples) -> SearchResult:
     """Length scale, vectors, ridge and size for the targets of the samples, by the parameters of an estimator."""
     space = automatic_space(
-        selection_rule(estimator.rule, estimator.center, estimator.basis_tol, estimator.random_state),
+        selection_rule(estimator.rule, estimator.center, None, estimator.random_state),
         samples.n,
         n_vectors=estimator.n_vectors,
         max_vectors=estimator.max_vectors,
@@ -75,3 +95,131 @@ def warn_open_end(estimator: Any, samples: Samples, found: SearchResult) -> None
         BudgetWarning,
         stacklevel=4,
     )
+
+
+def keep_vectors(
+    self: Any, samples: Samples, selection: Selection, basis: KernelBasis, expansion: KernelExpansion
+) -> None:
+    """Assign what is known of the vectors: ``basis`` on the first of the ``selection``, ``expansion`` on these."""
+    self.basis_ = samples.original(basis)
+    self.novelty_ = novelty_of(samples, selection, self.basis_)
+    self.expansion_ = samples.original(expansion)
+    self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
+    self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
+
+
+@rowwise
+def novelty(self: Any, X: Any) -> Array:
+    """How unlike the training samples every sample is, in [0, 1].
+
+    It is the share of ``k(x, x)`` that vectors chosen among the training samples do not explain: 0 for a sample that is
+    a combination of them in feature space, 1 for one that has nothing in common with any. These vectors are samples,
+    also where those of the model were moved, and at least 20 where there are as many: fewer may ignore features.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    array of shape (n_samples,)
+    """
+    X = check_samples(self, X)
+    return _seeing(self, "novelty")(X)
+
+
+def novelty_threshold(self: Any, false_alarms: float = 0.05) -> float:
+    """The novelty that a new sample of the same kind exceeds with probability ``false_alarms`` at most.
+
+    It comes from the novelty of the training samples, each without its own help (or that of its group).
+
+    Parameters
+    ----------
+    false_alarms : float, default 0.05
+        Between 0 and 1.
+    """
+    found = _seeing(self, "novelty_threshold")
+    rate = check_probability(self, "false_alarms", false_alarms)
+    if 1 - rate > found.scores.most:
+        raise ValueError(
+            f"{type(self).__name__}.novelty_threshold: {found.scores.effective:.0f} samples can only vouch for "
+            f"false_alarms={1 - found.scores.most:.2g} or more, got {false_alarms!r}; fit to more samples."
+        )
+    return found.scores.quantile(1 - rate)
+
+
+def interval_quantiles(estimator: Any, coverage: float) -> Intervals:
+    """What the estimator keeps for intervals, if that can vouch for such a coverage."""
+    found: Intervals = need_held_out(estimator, "intervals_", "predict_interval")
+    coverage = check_probability(estimator, "coverage", coverage)
+    if coverage > found.most:
+        count = math.ceil(coverage / (1 - coverage) - 1e-9)
+        raise ValueError(
+            f"{type(estimator).__name__}: intervals of coverage {coverage} need at least {count} held-out samples (or "
+            f"groups), and this model has {found.scores[0].effective:.0f}; ask for at most "
+            f"{math.floor(1000 * found.most) / 1000}, or fit to more samples."
+        )
+    return found
+
+
+class IntervalRegressor:
+    """Predictions of every regression: the values of its expansion, and intervals around them."""
+
+    expansion_: Any
+    intervals_: Intervals | None
+    _single: bool
+
+    @rowwise
+    def predict(self, X: Any) -> Array:
+        """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
+        X = check_samples(self, X)
+        values = self.expansion_(X)
+        return values[:, 0] if self._single else values
+
+    @partial(rowwise, columns=("lower", "upper"))
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Lower and upper bound of every target, which lies between them about as often as ``coverage`` says.
+
+        Half the width of an interval is a quantile of the errors on rows held out. Where these are clearly larger in
+        some places than in others, so is the interval. This holds on average over new samples that are like the
+        training samples, for every output by itself.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        coverage : float, default 0.9
+            Between 0 and 1; at most ``n / (n + 1)`` for ``n`` rows (or groups) held out.
+
+        Returns
+        -------
+        array of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+
+        Examples
+        --------
+        >>> from fewkern import FeatureVectorRegressor
+        >>> from fewkern.datasets import make_sinc
+        >>> model = FeatureVectorRegressor().fit(*make_sinc(200, noise=0.1))
+        >>> X, y = make_sinc(1000, noise=0.1, random_state=1)
+        >>> lower, upper = model.predict_interval(X, coverage=0.9).T
+        >>> bool(0.85 < ((lower <= y) & (y <= upper)).mean() < 0.95)
+        True
+        """
+        intervals = interval_quantiles(self, coverage)
+        X = check_samples(self, X)
+        values = self.expansion_(X)
+        half = intervals.half_widths(X, values, coverage)
+        bounds = namespace(values).stack([values - half, values + half], axis=2)
+        return bounds[:, 0, :] if self._single else bounds
+
+    predict_set = no_set
+
+
+def _seeing(estimator: Any, method: str) -> Novelty:
+    """What the estimator keeps for the novelty, if that can say something."""
+    found: Novelty = need_held_out(estimator, "novelty_", method)
+    reason = found.blind
+    if reason is not None:
+        raise ValueError(
+            f"{type(estimator).__name__}.{method}: {reason}, so novelty says nothing; use the kernel Gaussian."
+        )
+    return found

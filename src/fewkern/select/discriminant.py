@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from fewkern.arrays.namespace import Array, take_rows
-from fewkern.arrays.rowwise import rowwise
+from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
@@ -20,15 +20,12 @@ from fewkern.base import (
     kept_importances,
     warn_of_fewer_components,
 )
-from fewkern.core.samples import Samples
+from fewkern.core.samples import class_targets
 from fewkern.populations import labelled_population
-from fewkern.select.all_rows import spread_of
-from fewkern.select.axes import Axes, discriminant_axes, gaussian_classes
-from fewkern.select.base import AUTOMATIC, search_model, warn_open_end
-from fewkern.select.leave_one_out import HeldOut, class_targets, solve_samples
-from fewkern.select.mixins import novelty, novelty_threshold
-from fewkern.select.search import SearchResult
-from fewkern.select.uncertainty import calibrate, novelty_of
+from fewkern.select.axes import discriminant_axes, gaussian_classes, spread_of
+from fewkern.select.base import AUTOMATIC, keep_vectors, novelty, novelty_threshold, search_model, warn_open_end
+from fewkern.select.leave_one_out import solve_samples
+from fewkern.select.uncertainty import calibrate
 
 __all__ = ["FeatureVectorDiscriminant"]
 
@@ -75,8 +72,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     center : "auto", bool or int, default "auto"
         See :class:`FeatureVectorSelector`. Centring ("auto": for the rule "greedy" only) keeps the sample at the centre
         in addition to ``n_vectors``.
-    basis_tol : float or None, default None
-        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
@@ -127,6 +122,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     feature_importances_ = kept_importances
     novelty, novelty_threshold = novelty, novelty_threshold
+    _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,
@@ -148,7 +144,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         class_weight: Any = None,
         rule: str = "gain",
         center: Any = "auto",
-        basis_tol: float | None = None,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -162,7 +157,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.class_weight = class_weight
         self.rule = rule
         self.center = center
-        self.basis_tol = basis_tol
         self.random_state = random_state
         self.verbose = verbose
 
@@ -189,15 +183,13 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
         self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
-        self.basis_ = samples.original(found.basis)
-        self.novelty_ = novelty_of(samples, found.selection, self.basis_)
-        self.expansion_ = samples.original(found.basis.expand(axes.W, -axes.mean @ axes.W))
-        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
-        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
+        self._keep(samples, found.selection, found.basis, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
         classes = gaussian_classes(spread, axes)
         self.eigenvalues_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
-        left_out = _left_out(found, samples, axes)
+        # every sample on the axes that the others give, the points of the classes held
+        points = replace(samples, targets=take_rows(axes.points, samples.codes))
+        left_out = solve_samples(points, found.Z, found.ridge)[1]
         self.class_scores_ = calibrate(classes.scores(), left_out)
         self.priors_ = classes.priors if priors is None else priors
         ratio = None if priors is None else priors / classes.priors
@@ -213,10 +205,3 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def transform(self, X: Any) -> Array:
         """Coordinates on the discriminant axes, each of unit variance over the training samples."""
         return self._values(X)
-
-
-def _left_out(found: SearchResult, samples: Samples, axes: Axes) -> HeldOut:
-    """Every sample on the axes that the others give, the points of the classes held."""
-    points = take_rows(axes.points, samples.codes)
-    _, left_out = solve_samples(replace(samples, targets=points), found.Z, found.ridge)
-    return left_out

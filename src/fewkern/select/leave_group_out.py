@@ -6,8 +6,9 @@ inverse, ``q`` the new column on the group and ``u = M q``,
 
 .. math:: d = 1 - q^T u, \qquad e \leftarrow e + u\,(q^T e - t_l) / d, \qquad M \leftarrow M + u u^T / d
 
-so that all sizes of a path cost ``s^2`` per column for a group of ``s`` samples. A group of more samples than columns
-is first turned: with ``Q_g = U T``, the rows of ``T`` and ``U'y`` take its place, and ``y - U U'y`` stays as it is.
+so that all sizes of a path cost ``s^2`` per column for a group of ``s`` samples. The group is turned first, so that it
+has no more rows than columns: with ``Q_g = U T``, the rows of ``T`` and ``U'y`` take its place, and ``y - U U'y`` stays
+as it is.
 """
 
 from __future__ import annotations
@@ -101,9 +102,10 @@ def group_errors(Q: Array, Y: Array, groups: GroupBlocks) -> Array:
     xp, t = namespace(Q), Q.T @ Y
     found = []
     for block in groups.blocks:
-        turned = _Turned.of(block.take(Q), block.take(Y))
-        errors = [xp.sum(e * e, axis=(1, 2)) for e, _ in _leave_out(turned.Q, turned.Y, t)]
-        found.append(xp.stack(errors, axis=1) + xp.sum(turned.rest * turned.rest, axis=(1, 2))[:, None])
+        U, T, inner = _turned(block.take(Q), block.take(Y))
+        rest = block.take(Y) - xp.matmul(U, inner)
+        errors = [xp.sum(e * e, axis=(1, 2)) for e, _ in _leave_out(T, inner, t)]
+        found.append(xp.stack(errors, axis=1) + xp.sum(rest * rest, axis=(1, 2))[:, None])
     order = xp.argsort(xp.concat([block.ids for block in groups.blocks]))
     return take_rows(xp.concat(found, axis=0), order)
 
@@ -116,9 +118,9 @@ def group_residuals(Q: Array, Y: Array, groups: GroupBlocks) -> tuple[Array, Arr
     xp, t = namespace(Q), Q.T @ Y
     residuals, alones, rows = [], [], []
     for block in groups.blocks:
-        turned = _Turned.of(block.take(Q), block.take(Y))
-        *_, (e, alone) = _leave_out(turned.Q, turned.Y, t)
-        flat = xp.reshape(turned.back(e), (-1, Y.shape[1]))
+        U, T, inner = _turned(block.take(Q), block.take(Y))
+        *_, (e, alone) = _leave_out(T, inner, t)
+        flat = xp.reshape(block.take(Y) + xp.matmul(U, e - inner), (-1, Y.shape[1]))
         kept = xp.nonzero(xp.reshape(block.mask, (-1,)))[0]
         residuals.append(take_rows(flat, kept))
         alones.append(take_rows(xp.reshape(alone[:, None] & (block.mask > 0), (-1,)), kept))
@@ -127,28 +129,11 @@ def group_residuals(Q: Array, Y: Array, groups: GroupBlocks) -> tuple[Array, Arr
     return take_rows(xp.concat(residuals, axis=0), order), take_rows(xp.concat(alones), order)
 
 
-@dataclass(frozen=True)
-class _Turned:
-    """Groups with no more rows than columns, and what no column reaches."""
-
-    Q: Array
-    Y: Array
-    rest: Array
-    """``y - U U'y``, zero where the groups are small."""
-    U: Array | None = None
-
-    @classmethod
-    def of(cls, Q: Array, Y: Array) -> _Turned:
-        xp = namespace(Q)
-        if Q.shape[1] <= Q.shape[2]:
-            return cls(Q, Y, xp.zeros_like(Y))
-        U, T = xp.linalg.qr(Q, mode="reduced")
-        inner = xp.matmul(xp.matrix_transpose(U), Y)
-        return cls(T, inner, Y - xp.matmul(U, inner), U)
-
-    def back(self, e: Array) -> Array:
-        """Residuals of the samples from those of the turned rows."""
-        return e if self.U is None else namespace(e).matmul(self.U, e) + self.rest
+def _turned(Q: Array, Y: Array) -> tuple[Array, Array, Array]:
+    """``U`` and ``T`` with ``Q = U T``, and ``U'Y``: groups with no more rows than columns."""
+    xp = namespace(Q)
+    U, T = xp.linalg.qr(Q, mode="reduced")
+    return U, T, xp.matmul(xp.matrix_transpose(U), Y)
 
 
 def _leave_out(Q: Array, Y: Array, t: Array) -> Iterator[tuple[Array, Array]]:

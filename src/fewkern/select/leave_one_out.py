@@ -11,18 +11,17 @@ belong together are left out together (:mod:`fewkern.select.leave_group_out`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import jittered_cholesky, one_hot, solve_triangular
-from fewkern.arrays.namespace import Array, asarray_like, device, eps, float_dtype, namespace, take_rows
+from fewkern.arrays.linalg import divide_where, one_hot, solve_triangular
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows
 from fewkern.arrays.numerics import largest_power
-from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import random_generator
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
-from fewkern.core.statistics import Statistics
+from fewkern.core.statistics import Statistics, ridge_factor
 from fewkern.select.leave_group_out import GroupBlocks, group_errors, group_residuals
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "LooPath",
     "LooScheme",
     "Solution",
-    "class_targets",
     "loo_paths",
     "solve",
     "solve_samples",
@@ -98,8 +96,6 @@ class HeldOut:
     values: Array
     """Shape ``(n, q)``."""
     samples: Samples
-    scheme: Literal["loo", "cv", "nested"]
-    """Leave-one-out or cross-validation at settings that all rows chose; "nested" at settings that other rows chose."""
 
     @property
     def weight(self) -> float:
@@ -112,7 +108,7 @@ class HeldOut:
         if n <= limit or self.samples.pairwise:
             return self
         rows = xp.arange(0, n, -(-n // limit), dtype=xp.int64, device=device(self.values))
-        return HeldOut(take_rows(self.values, rows), self.samples.take(rows), self.scheme)
+        return HeldOut(take_rows(self.values, rows), self.samples.take(rows))
 
     def squared_error(self) -> float:
         """Weighted mean of the squared errors, summed over the outputs."""
@@ -124,13 +120,6 @@ class HeldOut:
         xp, w = namespace(self.values), self.samples.weights
         wrong = xp.argmax(class_values(self.values), axis=1) != self.samples.codes
         return float(w @ xp.astype(wrong, w.dtype) / xp.sum(w))
-
-
-def class_targets(samples: Samples) -> Samples:
-    """The samples with targets of FVS-LR for their classes: -1/+1 for two classes, 0/1 indicators otherwise."""
-    dtype = float_dtype(samples.X)
-    indicators = one_hot(samples.codes, samples.n_classes, dtype)
-    return replace(samples, targets=indicators if samples.n_classes > 2 else 2 * indicators[:, 1:] - 1)
 
 
 @dataclass(frozen=True)
@@ -156,32 +145,18 @@ class _Design:
         return _Design(take_rows(self.X, rows), take_rows(self.root, rows), take_rows(self.w, rows))
 
 
-def _factor(gram: Array, ridge: float) -> tuple[Array, float]:
-    """The lower triangular ``R'`` of ``gram + ridge diag(0, 1, .., 1)``, and its jitter: the constant is free."""
-    xp = namespace(gram)
-    free = xp.eye(gram.shape[0], dtype=gram.dtype, device=device(gram))
-    free[0, 0] = 0.0
-    return jittered_cholesky(gram + ridge * free)
-
-
-def _orthogonal(X: Array) -> tuple[Array, Array]:
-    """``Q`` and the upper triangular ``R`` of the problem without a ridge."""
+def _orthogonal(X: Array) -> Array:
+    """``Q`` of the problem without a ridge; zero where a column depends on those before it."""
     xp = namespace(X)
     Q, R = xp.linalg.qr(X, mode="reduced")
-    j = _dependent(R)
-    if j is None:
-        return Q, R
-    # The vectors span the constant: column j adds nothing, and its column of Q is noise.
-    rest, _ = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1))
-    return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1), R
-
-
-def _dependent(R: Array) -> int | None:
-    """First column that depends on those before it, by the diagonal of the triangular factor."""
-    xp = namespace(R)
     size = xp.abs(xp.linalg.diagonal(R))
-    small = xp.nonzero(size <= _ROUNDING_UNITS * eps(R) * xp.max(size))[0]
-    return int(small[0]) if small.shape[0] else None
+    dependent = xp.nonzero(size <= _ROUNDING_UNITS * eps(R) * xp.max(size))[0]
+    if not dependent.shape[0]:
+        return Q
+    # for example, the vectors span the constant: column j adds nothing, and its column of Q is noise
+    j = int(dependent[0])
+    rest = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1))
+    return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1)
 
 
 def loo_paths(
@@ -204,7 +179,7 @@ def loo_paths(
     paths = []
     for ridge in ridges:
         if ridge > 0:
-            C, _ = _factor(gram, ridge)
+            C, _ = ridge_factor(gram, ridge)
             Q = solve_triangular(C, leaving.left_out.X.T).T
             paths.append(leaving.path(Q, solve_triangular(C, cross)))
         else:
@@ -213,25 +188,15 @@ def loo_paths(
 
 
 def _path_without_ridge(design: _Design, leaving: _LeavingOut) -> LooPath:
-    xp = namespace(design.X)
+    xp, (n, columns) = namespace(design.X), design.X.shape
     count = int(xp.sum(xp.astype(design.w > 0, xp.int64)))
-    columns = min(int(design.X.shape[1]), count)
-    Q, _ = _orthogonal(design.X[:, :columns])
-    target = Q.T @ leaving.scaled
-    path = leaving.path(leaving.of_left_out(Q), target)
-    if columns == count:
-        path.error[count - 1] = xp.inf
-    return _lengthened(path, int(design.X.shape[1]) - columns)
-
-
-def _lengthened(path: LooPath, count: int) -> LooPath:
-    """The path with ``count`` infinite errors at its end."""
-    xp = namespace(path.error)
-    none = xp.full((count,), xp.inf, dtype=path.error.dtype, device=device(path.error))
-    sums = path.fold_sums
-    if sums is not None:
-        sums = xp.concat([sums, none[None, :] + xp.zeros_like(sums[:, :1])], axis=1)
-    return LooPath(xp.concat([path.error, none]), xp.concat([path.std_error, none]), sums)
+    known = min(columns, count)
+    unused = xp.zeros((n, columns - known), dtype=design.X.dtype, device=device(design.X))
+    Q = xp.concat([_orthogonal(design.X[:, :known]), unused], axis=1)
+    path = leaving.path(leaving.of_left_out(Q), Q.T @ leaving.scaled)
+    if known == count:
+        path.error[count - 1 :] = xp.inf
+    return path
 
 
 class _LeavingOut:
@@ -254,16 +219,31 @@ class _LeavingOut:
         return rows if self.scheme.rows is None else take_rows(rows, self.scheme.rows)
 
     def path(self, Q: Array, target: Array) -> LooPath:
-        """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples."""
-        groups, folds = self.scheme.groups, self.scheme.folds
+        """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples.
+
+        The standard error is that of a mean over all samples, or over all groups.
+        """
+        groups, folds, w, effective = self.scheme.groups, self.scheme.folds, self.left_out.w, self.effective
+        xp = namespace(Q)
         if groups is None:
-            return self._mean(self._errors(Q, target), self.left_out.w, folds)
-        units = groups.sums(self.left_out.w[:, None])[:, 0]
-        errors = group_errors(Q, self.scaled, groups) / units[:, None]
-        effective = float(namespace(units).sum(units)) ** 2 / float(units @ units)
-        return self._mean(
-            [(slice(0, int(units.shape[0])), errors)], units, None if folds is None else groups.firsts(folds), effective
-        )
+            errors = self._errors(Q, target)
+        else:
+            w = groups.sums(w[:, None])[:, 0]
+            effective = float(xp.sum(w)) ** 2 / float(w @ w)
+            folds = None if folds is None else groups.firsts(folds)
+            errors = iter([(slice(0, groups.n_groups), group_errors(Q, self.scaled, groups) / w[:, None])])
+        sums: Array = 0.0
+        squares: Array = 0.0
+        by_fold: Array = 0.0
+        for rows, error in errors:
+            sums = sums + w[rows] @ error
+            squares = squares + w[rows] @ (error * error)
+            if folds is not None:
+                by_fold = by_fold + (folds[rows, :] * w[rows][:, None]).T @ error
+        total, unit = float(xp.sum(w)), self.unit * self.unit
+        mean = sums / total
+        variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
+        return LooPath(unit * mean, unit * xp.sqrt(variance / effective), None if folds is None else unit * by_fold)
 
     def _errors(self, Q: Array, target: Array) -> Iterator[tuple[slice, Array]]:
         """Squared errors of every sample when it is left out, on the leading columns of ``Q``, in row blocks."""
@@ -277,29 +257,6 @@ class _LeavingOut:
             safe = xp.where(rb > 0, rb, 1.0)
             error = _squared_residuals(Qb / safe[:, None], target, self.Y[rows, :]) / (left * left)
             yield rows, xp.where(alone, error[:, :1], error)
-
-    def _mean(
-        self,
-        errors: Iterable[tuple[slice, Array]],
-        w: Array,
-        folds: Array | None,
-        effective: float | None = None,
-    ) -> LooPath:
-        """Mean of errors that come in blocks of rows, and the standard error of a mean over all samples."""
-        xp, total = namespace(w), float(namespace(w).sum(w))
-        sums: Array = 0.0
-        squares: Array = 0.0
-        by_fold: Array = 0.0
-        for rows, error in errors:
-            sums = sums + w[rows] @ error
-            squares = squares + w[rows] @ (error * error)
-            if folds is not None:
-                by_fold = by_fold + (folds[rows, :] * w[rows][:, None]).T @ error
-        mean = sums / total
-        variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
-        unit = self.unit * self.unit
-        std_error = xp.sqrt(variance / (self.effective if effective is None else effective))
-        return LooPath(unit * mean, unit * std_error, None if folds is None else unit * by_fold)
 
 
 def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
@@ -331,21 +288,18 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups
     design = _Design.of(G, weights)
     X, root, w, jitter = design.X, design.root, design.w, 0.0
     target = root[:, None] * Y
-    if ridge == 0:
-        Q, R = _orthogonal(X)
+    if ridge > 0:
+        C, jitter = ridge_factor(X.T @ X, ridge)
+        Q = solve_triangular(C, X.T).T
+        solution = solve_triangular(C, Q.T @ target, transposed=True)
     else:
-        C, jitter = _factor(X.T @ X, ridge)
-        Q, R = solve_triangular(C, X.T).T, C.T
-    if (ridge == 0 and X.shape[1] > X.shape[0]) or _dependent(R) is not None:
-        # more unknowns than equations: the solution of least length
-        inverse = xp.linalg.pinv(X)
-        solution = inverse @ target
-        leverage = xp.sum(X * inverse.T, axis=1)
-        U, sizes, _ = xp.linalg.svd(X, full_matrices=False)
-        Q = U * xp.astype(sizes > _ROUNDING_UNITS * eps(X) * sizes[0], U.dtype)[None, :]
-    else:
-        solution = solve_triangular(R, Q.T @ target, lower=False)
-        leverage = xp.sum(Q * Q, axis=1)
+        # X = Q R = (Q U) diag(sizes) V': the solution of least length, where unknowns depend on each other
+        Q, R = xp.linalg.qr(X, mode="reduced")
+        U, sizes, Vt = xp.linalg.svd(R, full_matrices=False)
+        independent = sizes > _ROUNDING_UNITS * eps(X) * sizes[0]
+        Q = (Q @ U) * xp.astype(independent, Q.dtype)
+        solution = Vt.T @ divide_where(independent[:, None], Q.T @ target, sizes[:, None], 0.0)
+    leverage = xp.sum(Q * Q, axis=1)
     W, offset = solution[1:, :], solution[0, :]
     if groups is not None:
         held_out = _group_held_out(Q, Y, w, GroupBlocks.of(groups))
@@ -360,21 +314,20 @@ def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, H
     rows = LooScheme.of(samples).rows
     if rows is None or ridge == 0:
         solution = solve(G, samples.targets, ridge, samples.weights, samples.groups)
-        return solution, HeldOut(solution.held_out, samples, "loo")
+        return solution, HeldOut(solution.held_out, samples)
     solution = _solve_many(samples, G, ridge, rows)
-    return solution, HeldOut(solution.held_out, samples.take(rows), "loo")
+    return solution, HeldOut(solution.held_out, samples.take(rows))
 
 
 def _solve_many(samples: Samples, G: Array, ridge: float, rows: Array) -> Solution:
     """Like :func:`solve`, but only ``m`` rows are left out: ``n L^2`` flops for the solution, ``m L^2`` for them."""
     xp, dtype = namespace(G), G.dtype
     solution = Statistics.of(G, samples.targets, samples.weights).solve(ridge)
-    W, offset = xp.astype(solution.W, dtype, copy=False), xp.astype(solution.offset, dtype, copy=False)
+    W, offset = solution.in_precision(dtype)
     some, values = samples.take(rows), take_rows(G, rows)
-    design = _Design.of(xp.astype(values, solution.factor.dtype, copy=False), some.weights)
-    Q = solve_triangular(solution.factor, design.X.T).T
-    leverage = xp.astype(xp.sum(Q * Q, axis=1), dtype, copy=False)
+    leverage = solution.leverage(xp.astype(values, solution.factor.dtype, copy=False), some.weights)
     mean = (samples.weights @ samples.targets) / xp.sum(samples.weights)
+    leverage = xp.astype(leverage, dtype, copy=False)
     held_out = _held_out(some.targets, values @ W + offset, leverage, xp.zeros_like(some.targets) + mean)
     return Solution(W, offset, held_out, solution.jitter)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fewkern.arrays.columns import column_ranges, column_spreads
 from fewkern.arrays.namespace import Array, device, namespace
+from fewkern.arrays.numerics import column_ranges, column_spreads
 from fewkern.core.kernels import Kernel, resolve_kernel
 from fewkern.core.path import Stop, smallest_within
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
-from fewkern.core.widths import feature_units
 from fewkern.select.leave_one_out import MAX_LOO_ROWS, LooPath, LooScheme, loo_paths
 from fewkern.select.selection import Selection, SelectionRule, choose_basis, select_vectors
 
@@ -235,28 +235,28 @@ def _choose(error: Array, std_error: Array, tolerance: float) -> tuple[int, int,
 
 def as_table(paths: list[KernelPath]) -> tuple[Array, Array]:
     """Errors and standard errors by kernel, ridge and number of vectors; infinite beyond the end of a path."""
-    first = paths[0].paths[0].error
-    xp = namespace(first)
-    longest = max(int(one.error.shape[0]) for path in paths for one in path.paths)
-    shape = (len(paths), len(paths[0].paths), longest)
-    error = xp.full(shape, xp.inf, dtype=first.dtype, device=device(first))
-    std_error = xp.full(shape, xp.inf, dtype=first.dtype, device=device(first))
-    for k, path in enumerate(paths):
-        for r, one in enumerate(path.paths):
-            error[k, r, : one.error.shape[0]] = one.error
-            std_error[k, r, : one.error.shape[0]] = one.std_error
-    return error, std_error
+    return _table(paths, lambda one: one.error), _table(paths, lambda one: one.std_error)
 
 
-def errors_without_fold(paths: list[KernelPath], fold: int, error: Array, weights: Array, inside: Array) -> Array:
+def errors_without_fold(paths: list[KernelPath], fold: int, weights: Array, inside: Array) -> Array:
     """The errors of all models without those of the rows ``inside`` a fold."""
-    xp = namespace(error)
+    xp = namespace(weights)
     total, own = float(xp.sum(weights)), float(weights @ xp.astype(inside, weights.dtype))
-    rest = xp.full_like(error, xp.inf)
-    for k, path in enumerate(paths):
-        for r, one in enumerate(path.paths):
-            sums: Any = one.fold_sums
-            length, known = sums.shape[1], xp.isfinite(one.error)
-            without = (total * one.error - sums[fold, :]) / (total - own)
-            rest[k, r, :length] = xp.where(known, without, one.error)
-    return rest
+
+    def without(one: LooPath) -> Array:
+        rest = (total * one.error - one.fold_sums[fold, :]) / (total - own)  # type: ignore[index]
+        return xp.where(xp.isfinite(one.error), rest, one.error)
+
+    return _table(paths, without)
+
+
+def _table(paths: list[KernelPath], of: Callable[[LooPath], Array]) -> Array:
+    """What ``of`` says of every path, by kernel, ridge and number of vectors; infinite beyond its end."""
+    values = [[of(one) for one in path.paths] for path in paths]
+    first = values[0][0]
+    shape = (len(paths), len(values[0]), max(int(one.shape[0]) for row in values for one in row))
+    table = namespace(first).full(shape, math.inf, dtype=first.dtype, device=device(first))
+    for k, row in enumerate(values):
+        for r, one in enumerate(row):
+            table[k, r, : one.shape[0]] = one
+    return table

@@ -3,51 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
 from fewkern.base import KernelEstimator, keep_importances, kept_importances
-from fewkern.core.conformal import Intervals
-from fewkern.core.expansion import KernelExpansion
-from fewkern.core.population import Population
+from fewkern.core.statistics import feature_statistics
 from fewkern.populations import measured_population
-from fewkern.select.all_rows import expansion_from, feature_statistics
-from fewkern.select.base import AUTOMATIC, search_model, warn_open_end
-from fewkern.select.leave_one_out import HeldOut, solve_samples
-from fewkern.select.mixins import IntervalRegressor, novelty, novelty_threshold
-from fewkern.select.search import SearchResult, nested_values
-from fewkern.select.uncertainty import familiar_basis, fit_intervals, novelty_of
+from fewkern.select.base import (
+    AUTOMATIC,
+    IntervalRegressor,
+    keep_vectors,
+    novelty,
+    novelty_threshold,
+    search_model,
+    warn_open_end,
+)
+from fewkern.select.leave_one_out import solve_samples
+from fewkern.select.search import nested_values
+from fewkern.select.uncertainty import familiar_basis, fit_intervals
 
 __all__ = ["FeatureVectorRegressor"]
-
-
-@dataclass(frozen=True)
-class _Regression:
-    """FVS-LR on the vectors that a search has chosen."""
-
-    expansion: KernelExpansion
-    held_out: HeldOut
-    """By leave-one-out, nested where the search has folds."""
-    intervals: Intervals
-    jitter: float
-    """Added to the ridge against rounding."""
-
-
-def _fit_regression(population: Population, found: SearchResult) -> _Regression:
-    """Coefficients from all rows, on vectors that were chosen among the sample."""
-    samples = population.sample
-    solution, left_out = solve_samples(samples, found.Z, found.ridge)
-    expansion = found.basis.expand(solution.W, solution.offset)
-    if population.n > samples.n:
-        expansion = expansion_from(feature_statistics(population, found.basis), found.basis, found.ridge)
-    held_out = nested_values(samples, found) or left_out
-    intervals = fit_intervals(held_out, familiar_basis(found.selection, found.n_vectors))
-    if intervals.scale is not None:
-        intervals = replace(intervals, scale=samples.original(intervals.scale))
-    return _Regression(expansion, held_out, intervals, solution.jitter)
 
 
 class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
@@ -85,8 +63,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     center : "auto", bool or int, default "auto"
         See :class:`FeatureVectorSelector`. Centring ("auto": for the rule "greedy" only) keeps the sample at the centre
         in addition to ``n_vectors``.
-    basis_tol : float or None, default None
-        Relative residual at which a sample depends on the chosen ones (1e-10, in float32 1e-5).
     random_state : int, Generator, RandomState or None, default 0
         Draws the samples that compete to become vectors. Another seed, or another order of the rows, may give a model
         of another size that is as good.
@@ -144,6 +120,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
 
     feature_importances_ = kept_importances
     novelty, novelty_threshold = novelty, novelty_threshold
+    _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = AUTOMATIC
 
@@ -157,7 +134,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         prefer: str = "balanced",
         rule: str = "gain",
         center: Any = "auto",
-        basis_tol: float | None = None,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -168,7 +144,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self.prefer = prefer
         self.rule = rule
         self.center = center
-        self.basis_tol = basis_tol
         self.random_state = random_state
         self.verbose = verbose
 
@@ -192,28 +167,29 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         samples = population.sample
         found = search_model(self, samples)
-        fitted = _fit_regression(population, found)
+        solution, left_out = solve_samples(samples, found.Z, found.ridge)
+        expansion = found.basis.expand(solution.W, solution.offset)
+        if population.n > samples.n:
+            from_all = feature_statistics(population, found.basis).solve(found.ridge)
+            expansion = found.basis.expand(*from_all.in_precision(found.Z.dtype))
+        held_out = nested_values(samples, found) or left_out
+        intervals = fit_intervals(held_out, familiar_basis(found.selection, found.n_vectors))
+        if intervals.scale is not None:
+            intervals = replace(intervals, scale=samples.original(intervals.scale))
         self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
-        self.basis_ = samples.original(found.basis)
-        self.novelty_ = novelty_of(samples, found.selection, self.basis_)
-        self.expansion_ = samples.original(fitted.expansion)
-        self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
-        self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
-        self.held_out_error_ = fitted.held_out.squared_error()
-        self.intervals_ = fitted.intervals
+        self._keep(samples, found.selection, found.basis, expansion)
+        self.held_out_error_ = held_out.squared_error()
+        self.intervals_ = intervals
         keep_importances(self, samples)
-        self._warn_of_jitter(fitted.jitter)
-        warn_open_end(self, samples, found)
-        return self
-
-    def _warn_of_jitter(self, jitter: float) -> None:
-        if jitter > 0:
+        if solution.jitter > 0:
             warnings.warn(
                 f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "
-                f"{jitter:.3g} was added to it. Use a larger alpha, fewer vectors or a larger basis_tol.",
+                f"{solution.jitter:.3g} was added to it. Use a larger alpha or fewer vectors.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
+        warn_open_end(self, samples, found)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

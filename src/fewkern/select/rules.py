@@ -9,7 +9,8 @@ To add a rule: write the class and give it a name in ``RULES``. Stops, weights, 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import distinct, solve_triangular
@@ -29,11 +30,23 @@ _FLOOR = 1e-2
 _FIRST_EXACT, _FIRST_DRAWS = 5000, 59
 
 
-class PivotRule(Protocol):
-    """Finds the next block of pivots."""
+class PivotRule(ABC):
+    """Finds the next block of pivots.
 
-    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None: ...
+    Parameters
+    ----------
+    state : Residual
+    size : int
+        Largest number of pivots of a block.
+    n_candidates : int
+        Samples to compare for every pivot.
+    rng : numpy.random.Generator
+    """
 
+    def __init__(self, state: Residual, size: int, n_candidates: int, rng: Any) -> None:
+        self.state, self.size, self.n_candidates, self.rng = state, size, n_candidates, rng
+
+    @abstractmethod
     def block(self) -> Pivots | Stop:
         """The next pivots, or why there are none."""
 
@@ -122,15 +135,12 @@ class _Gains:
         self.diag -= 2.0 * column * u
 
 
-class Greedy:
+class Greedy(PivotRule):
     """The paper's rule, lowest local fitness first, in exact blocks (methods F7).
 
     A block holds the samples of highest score. Pivots are taken inside it while they beat the best sample outside:
     scores outside can only fall, so the order is that of one pivot at a time.
     """
-
-    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
-        self.state, self.size, self.rng = state, block, rng
 
     def block(self) -> Pivots | Stop:
         state, xp = self.state, self.state.xp
@@ -167,7 +177,7 @@ class Greedy:
         return int(candidates[int(xp.argmax(J))])
 
 
-class Gain:
+class Gain(PivotRule):
     """The samples that raise the global fitness most, among ``n_candidates`` drawn by their residual (methods F6).
 
     ``gain_j = sum_i w_i R_ij^2 / (R_jj k_ii)`` is the paper's own objective (8), here over all samples or over some
@@ -175,16 +185,13 @@ class Gain:
     rank two: no pass over the rows per pivot.
     """
 
-    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
-        n = state.gram.n
-        self.state, self.rng, self.rows = state, rng, None
-        if n <= _GAIN_ROWS:
-            block = min(block, _GAIN_BLOCK)
-        else:
-            self.rows = state.index(sorted(int(i) for i in rng.choice(n, _GAIN_ROWS, replace=False)))
-        self.size = block
+    def __init__(self, state: Residual, size: int, n_candidates: int, rng: Any) -> None:
+        few = state.gram.n <= _GAIN_ROWS
+        super().__init__(state, min(size, _GAIN_BLOCK) if few else size, n_candidates, rng)
+        rows = None if few else sorted(int(i) for i in rng.choice(state.gram.n, _GAIN_ROWS, replace=False))
+        self.rows = None if rows is None else state.index(rows)
         # Half of what n_candidates asks for: a pool is used for many vectors, and compares all that are left each time.
-        self.draws = max(1, -(-n_candidates * block // 2))
+        self.draws = max(1, -(-n_candidates * self.size // 2))
 
     def block(self) -> Pivots | Stop:
         state, xp = self.state, self.state.xp
@@ -217,15 +224,12 @@ class Gain:
             gains.take(best)
 
 
-class Random:
+class Random(PivotRule):
     """Randomly pivoted Cholesky: sample ``i`` with probability proportional to ``w_i r_i / k_ii``.
 
     A whole block is proposed with the residuals at its start; a proposal is then accepted with probability
     (residual now) / (residual then), which makes the accepted sequence that of one draw at a time.
     """
-
-    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
-        self.state, self.size, self.rng = state, block, rng
 
     def block(self) -> Pivots | Stop:
         state = self.state
@@ -242,12 +246,13 @@ class Random:
         return pool.pivots()
 
 
-class Uniform:
+class Uniform(PivotRule):
     """Samples in a random order; those that depend on earlier ones are skipped, those that nearly do wait."""
 
-    def __init__(self, state: Residual, block: int, n_candidates: int, rng: Any) -> None:
+    def __init__(self, state: Residual, size: int, n_candidates: int, rng: Any) -> None:
+        super().__init__(state, size, n_candidates, rng)
         order = rng.permutation(state.gram.n)
-        self.state, self.size, self.order = state, block, order[to_numpy(state.valid)[order]]
+        self.order = order[to_numpy(state.valid)[order]]
         self.waiting: list[int] = []
 
     def block(self) -> Pivots | Stop:

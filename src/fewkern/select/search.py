@@ -8,12 +8,12 @@ from typing import Any
 
 from fewkern.arrays.blocks import threads_for
 from fewkern.arrays.namespace import Array, asarray_like, namespace
-from fewkern.arrays.random import random_generator, seed_from
+from fewkern.arrays.sampling import random_generator, seed_from
 from fewkern.core.basis import KernelBasis
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import TOLERANCE, Path, Stop
-from fewkern.core.samples import Samples
-from fewkern.select.leave_one_out import MAX_LOO_ROWS, HeldOut, LooScheme, class_targets, solve
+from fewkern.core.samples import Samples, class_targets
+from fewkern.select.leave_one_out import MAX_LOO_ROWS, HeldOut, LooScheme, solve
 from fewkern.select.paths import (
     FIRST_VECTORS,
     KernelGrid,
@@ -72,16 +72,6 @@ class NestedFold:
     selection: Selection
     ridge: float
     n_vectors: int
-
-    @property
-    def key(self) -> tuple[int, float, int]:
-        """Equal for folds with the same settings."""
-        return id(self.selection), self.ridge, self.n_vectors
-
-    def values(self, samples: Samples) -> Array:
-        """Leave-one-out (or leave-group-out) predictions for all rows at these settings."""
-        Z = self.selection.G[:, : self.n_vectors]
-        return solve(Z, samples.targets, self.ridge, samples.weights, samples.groups).held_out
 
 
 @dataclass(frozen=True)
@@ -217,10 +207,12 @@ def nested_values(samples: Samples, found: SearchResult) -> HeldOut | None:
     values = xp.zeros_like(samples.targets)
     known: dict[tuple[int, float, int], Array] = {}
     for fold in found.nested_folds:
-        if fold.key not in known:
-            known[fold.key] = fold.values(samples)
-        values = xp.where(fold.inside[:, None], known[fold.key], values)
-    return HeldOut(values, samples, "nested")
+        setting = id(fold.selection), fold.ridge, fold.n_vectors
+        if setting not in known:
+            Z = fold.selection.G[:, : fold.n_vectors]
+            known[setting] = solve(Z, samples.targets, fold.ridge, samples.weights, samples.groups).held_out
+        values = xp.where(fold.inside[:, None], known[setting], values)
+    return HeldOut(values, samples)
 
 
 def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
@@ -262,17 +254,13 @@ def search(
     -----
     Per kernel and ridge ``n L^2`` flops in BLAS-3; memory ``n L`` numbers per kernel.
     """
-    with threads_for(samples.n * space.limit**2):
-        return _search(samples, grid, space, step)
-
-
-def _search(samples: Samples, grid: KernelGrid, space: SearchSpace, step: Callable[[int], None]) -> SearchResult:
     folds = samples.deal(_NESTED_FOLDS, space.how.seed) if samples.n <= MAX_LOO_ROWS else None
     scheme = LooScheme.of(samples, folds)
-    by_kernel = search_length_scales(samples, grid, space, scheme, step)
-    grid, paths = grid.some(sorted(by_kernel)), [by_kernel[k] for k in sorted(by_kernel)]
-    if space.tolerance is not None:
-        paths = extend(paths, samples, space, scheme, step)
+    with threads_for(samples.n * space.limit**2):
+        by_kernel = search_length_scales(samples, grid, space, scheme, step)
+        grid, paths = grid.some(sorted(by_kernel)), [by_kernel[k] for k in sorted(by_kernel)]
+        if space.tolerance is not None:
+            paths = extend(paths, samples, space, scheme, step)
     error, std_error = as_table(paths)
     chosen = choose_model(paths, error, std_error, space)
     axes: dict[str, tuple[float, ...]] = {
@@ -283,7 +271,7 @@ def _search(samples: Samples, grid: KernelGrid, space: SearchSpace, step: Callab
     nested = []
     for fold in range(0 if folds is None else _NESTED_FOLDS):
         inside = folds == fold
-        rest = errors_without_fold(paths, fold, error, samples.weights, inside)
+        rest = errors_without_fold(paths, fold, samples.weights, inside)
         nested.append(NestedFold(inside, *_setting(paths, space, choose_model(paths, rest, std_error, space))))
     return SearchResult(*_setting(paths, space, chosen), Path(axes, error, std_error, chosen), tuple(nested))
 

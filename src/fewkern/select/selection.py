@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
-from fewkern.arrays.random import random_generator
+from fewkern.arrays.sampling import random_generator
 from fewkern.core.gram import Center, Gram
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import Stop
@@ -21,7 +21,7 @@ from fewkern.core.samples import Samples
 from fewkern.select.residual import Pivots, Residual, Selection
 from fewkern.select.rules import RULES, PivotRule
 
-__all__ = ["SelectionRule", "Selection", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
+__all__ = ["Selection", "SelectionRule", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
 
 # Above this many samples the nearest to the mean image is found with means over this many random rows.
 _CENTER_ROWS = 2000
@@ -59,7 +59,6 @@ class _Peeling:
     rule: PivotRule
     max_fitness: float
     limit: int
-    step: Callable[[int], None] | None
 
     def find(self) -> Pivots | Stop:
         state = self.state
@@ -72,10 +71,7 @@ class _Peeling:
         return found if isinstance(found, Stop) else found.head(self.limit - len(state.chosen))
 
     def remove(self, found: Pivots) -> list[float]:
-        fitness = self.state.remove(found)
-        if self.step is not None:
-            self.step(len(self.state.chosen))
-        return fitness
+        return self.state.remove(found)
 
 
 def select_vectors(
@@ -84,7 +80,7 @@ def select_vectors(
     limit: int,
     weights: Array | None = None,
     start: Selection | None = None,
-    step: Callable[[int], None] | None = None,
+    step: Callable[[int], None] = lambda _: None,
 ) -> Selection:
     """Choose samples whose images span the images of all, best first.
 
@@ -98,7 +94,7 @@ def select_vectors(
         Weights in the mean fitness and in the draws; a sample of weight zero is never chosen.
     start : Selection or None
         Go on from an earlier selection on the same ``gram``.
-    step : callable or None
+    step : callable
         Called with the number of vectors after every block.
 
     Returns
@@ -126,23 +122,20 @@ def select_vectors(
     # a continuation must not see the numbers again that chose what it starts from
     rng = random_generator([how.seed, begun] if begun else how.seed)
     rule = RULES[how.rule](state, how.block, how.n_candidates, rng)
-    peeled = peel(_Peeling(state, rule, how.max_fitness, limit, step), limit - begun)
+    peeled = peel(_Peeling(state, rule, how.max_fitness, limit), limit - begun, step)
     fitness = [] if start is None else [float(v) for v in to_numpy(start.fitness)]
     fitness += peeled.records
     return _cut(state, fitness, peeled.stop, how.max_fitness, asked)
 
 
 def _cut(state: Residual, fitness: list[float], stop: Stop, max_fitness: float, asked: int) -> Selection:
-    """What was asked for: no vector after the first fitness that is high enough, and no more than ``asked``."""
+    """What was asked for: no vector after the first fitness that is high enough."""
     xp, count = state.xp, len(fitness)
     # Paper: stops at the first fitness that is high enough. We: take a block, then cut it there.
     high = (i + 1 for i, J in enumerate(fitness) if J >= max_fitness)
     kept = next(high, count) if max_fitness < 1 else count
     if kept < count:
         stop = Stop.FITNESS
-    limit = min(asked, state.gram.n)
-    if kept > limit:  # a start with more vectors than are asked for
-        kept, stop = limit, Stop.LIMIT
     if stop == Stop.LIMIT and kept < asked:  # every sample is chosen
         stop = Stop.RANK
     residual = state.r
@@ -160,7 +153,11 @@ def _cut(state: Residual, fitness: list[float], stop: Stop, max_fitness: float, 
 
 
 def choose_basis(
-    samples: Samples, kernel: Kernel, how: SelectionRule, limit: int | None, step: Callable[[int], None] | None = None
+    samples: Samples,
+    kernel: Kernel,
+    how: SelectionRule,
+    limit: int | None,
+    step: Callable[[int], None] = lambda _: None,
 ) -> Selection:
     """From samples and a resolved kernel to chosen vectors: the way of every method to a basis.
 
@@ -172,7 +169,7 @@ def choose_basis(
     how : SelectionRule
     limit : int or None
         Largest number of vectors; None is the numerical rank.
-    step : callable or None
+    step : callable
         Called with the number of vectors after every block.
     """
     gram = centered_gram(samples, kernel, how)

@@ -1,41 +1,43 @@
-"""FeatureVectorSelector: choose a few samples, and see all others through them."""
+"""Transformers on a few chosen samples: the selection itself (FVS), and kernel principal components (FVS-PCA)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 
-from fewkern.arrays.namespace import Array
-from fewkern.arrays.neighbors import fingerprint
+from fewkern.arrays.namespace import Array, is_sparse
+from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
-from fewkern.arrays.rowwise import rowwise
-from fewkern.arrays.validation import Interval, StrOptions, fit_context
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples
+from fewkern.arrays.validation import Interval, StrOptions, fit_context, validate_samples
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, warn_of_fewer_components
 from fewkern.core.basis import Projection
-from fewkern.core.kernels import Kernel, as_kernel, resolve_kernel
+from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
-from fewkern.populations import weighted_samples
-from fewkern.select.base import MOST_VECTORS, SELECTION, selection_rule
-from fewkern.select.mixins import novelty, novelty_threshold
-from fewkern.select.selection import Selection, SelectionRule, centered_gram, select_vectors
+from fewkern.populations import weighted_population, weighted_samples
+from fewkern.select.axes import principal_axes, spread_of
+from fewkern.select.base import SELECTION, keep_vectors, novelty, novelty_threshold, selection_rule
+from fewkern.select.regression import FeatureVectorRegressor
+from fewkern.select.selection import Selection, choose_basis
 from fewkern.select.uncertainty import novelty_of
 
-__all__ = ["FeatureVectorSelector"]
+__all__ = ["FeatureVectorPCA", "FeatureVectorSelector"]
+
+# Largest number of vectors where max_vectors is None.
+_MOST_VECTORS = 100
 
 
-@dataclass(frozen=True)
-class _Warm:
-    """What a warm start goes on from."""
-
-    selection: Selection
-    kernel: Kernel
-    """As it was given."""
-    center: int
-    fingerprint: str
-    """Of all samples and their weights."""
+def _choose(estimator: Any, samples: Samples, max_fitness: float = 1.0) -> Selection:
+    """Choose vectors by the parameters of an estimator."""
+    how = selection_rule(estimator.rule, estimator.center, None, estimator.random_state)
+    limit = _MOST_VECTORS if estimator.max_vectors is None else estimator.max_vectors
+    kernel = resolve_kernel(estimator.kernel, samples.X)
+    with progress(estimator, "choosing vectors", min(limit, samples.n)) as step:
+        return choose_basis(samples, kernel, replace(how, max_fitness=max_fitness), limit, step)
 
 
 class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -59,7 +61,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     max_fitness : float, default 1.0
         Stop once the global fitness reaches it.
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
-        "gain" compares ``n_candidates`` random samples by how much they raise :math:`J_S`, "greedy" is the paper's rule
+        "gain" compares random samples by how much they raise :math:`J_S`, "greedy" is the paper's rule
         (lowest local fitness, which chases outliers), "random" draws by residual (randomly pivoted Cholesky),
         "uniform" draws blindly.
     projection : {"nested", "symmetric", "raw"}, default "nested"
@@ -69,13 +71,6 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     center : "auto", bool or int, default "auto"
         Center the images at the given number of samples nearest to their mean (Appendix A; True is 1).
         "auto" centers for "greedy" only.
-    n_candidates : int, default 10
-        Samples compared for every vector by rule "gain".
-    basis_tol : float or None, default None
-        A sample with a relative residual below it depends on the chosen ones (1e-10, in float32 1e-5).
-    warm_start : bool, default False
-        Go on from the last fit on the same samples, with a larger ``max_vectors`` or ``max_fitness``; with another
-        kernel or center the selection starts over.
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
@@ -123,14 +118,11 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     novelty, novelty_threshold = novelty, novelty_threshold
 
-    _transient = ("_warm",)  # what warm_start keeps is not part of the model
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
         "max_vectors": CONSTRAINTS["max_vectors"],
         "max_fitness": [Interval(Real, 0, 1, closed="right")],
         "projection": [StrOptions({"nested", "symmetric", "raw"})],
-        "n_candidates": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
     }
 
     def __init__(
@@ -142,9 +134,6 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         rule: str = "gain",
         projection: Projection = "nested",
         center: Any = "auto",
-        n_candidates: int = 10,
-        basis_tol: float | None = None,
-        warm_start: bool = False,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -154,9 +143,6 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         self.rule = rule
         self.projection = projection
         self.center = center
-        self.n_candidates = n_candidates
-        self.basis_tol = basis_tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
@@ -184,27 +170,15 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     @fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Samples, Selection]:
-        how = replace(
-            selection_rule(self.rule, self.center, self.basis_tol, self.random_state),
-            max_fitness=self.max_fitness,
-            n_candidates=self.n_candidates,
-        )
         samples = weighted_samples(self, X, sample_weight)
-        start = self._earlier(samples, how) if self.warm_start else None
-        limit = MOST_VECTORS if self.max_vectors is None else self.max_vectors
-        gram = start.gram if start else centered_gram(samples, resolve_kernel(self.kernel, samples.X), how)
-        with progress(self, "choosing vectors", min(limit, gram.n)) as step:
-            selection = select_vectors(gram, how, limit, samples.weights, start, step)
-        self.kernel_ = gram.kernel
+        selection = _choose(self, samples, self.max_fitness)
+        self.kernel_ = selection.gram.kernel
         self.basis_ = samples.original(selection.basis(self.projection))
         self.novelty_ = novelty_of(samples, selection, self.basis_)
         self.indices_, self.vectors_ = self.basis_.indices, self.basis_.vectors
         self.n_vectors_ = self._n_features_out = selection.n_vectors
         self.fitness_ = selection.fitness
         self.stop_ = selection.stop
-        if self.warm_start:
-            content = fingerprint(samples.X, samples.weights)
-            self._warm = _Warm(selection, as_kernel(self.kernel), how.center, content)
         return samples, selection
 
     @rowwise
@@ -213,14 +187,156 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         X = check_samples(self, X)
         return self.basis_.features(X)
 
-    def _earlier(self, samples: Samples, how: SelectionRule) -> Selection | None:
-        """The last selection, if it was made with the same kernel and centering; the samples must be the same."""
-        warm: _Warm | None = getattr(self, "_warm", None)
-        if warm is None or warm.kernel != as_kernel(self.kernel) or warm.center != how.center:
-            return None
-        if warm.fingerprint != fingerprint(samples.X, samples.weights):
+
+def _learns_the_way_back(estimator: Any) -> bool:
+    if not estimator.fit_inverse_transform:
+        raise AttributeError(
+            "FeatureVectorPCA: inverse_transform needs the way back to be learned: set fit_inverse_transform=True and "
+            "fit again."
+        )
+    return True
+
+
+class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    r"""Kernel PCA on a few chosen samples (FVS-PCA).
+
+    Kernel PCA finds curved directions along which the samples vary most; scikit-learn's keeps every sample for that.
+    This one keeps a few. It computes the principal components of the orthonormal features (10) of the chosen vectors,
+    after exact centering of the features. With all samples chosen this is kernel PCA; with fewer, no eigenvalue exceeds
+    that of kernel PCA, and all grow with the number of vectors.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        Number of components; all with a nonzero eigenvalue by default. If fewer exist than are asked for, there are
+        fewer, with a warning.
+    kernel : str, Kernel or callable, default "gaussian"
+        See :mod:`fewkern.kernels`. A length scale by a rule is one per feature, in units of the feature's spread; for
+        features that share a unit, such as pixels, ``Gaussian(unit="range")`` or ``"common"`` may be better.
+    max_vectors : int or None, default None
+        Largest number of vectors; None: at most 100. With the number of samples, selection stops only at the numerical
+        rank.
+    rule : str, default "gain"
+        How vectors are chosen, see :class:`FeatureVectorSelector`.
+    center : "auto", bool or int, default "auto"
+        See :class:`FeatureVectorSelector`. It decides only which vectors are chosen; components
+        are always centered.
+    fit_inverse_transform : bool, default False
+        Learn the way back to the samples, a :class:`FeatureVectorRegressor` from the components to the features.
+    random_state : int, Generator, RandomState or None, default 0
+    verbose : bool or int, default False
+        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+
+    Attributes
+    ----------
+    expansion_ : KernelExpansion
+        One output per component.
+    eigenvalues_ : array of shape (n_components,)
+        Sums of squared scores, the scale of scikit-learn's ``KernelPCA.eigenvalues_``.
+    n_components_ : int
+        Number of components.
+    vectors_, indices_, n_vectors_, kernel_, fitness_, stop_, basis_
+        As in :class:`FeatureVectorSelector`.
+    novelty_ : Novelty or None
+        What ``novelty`` and ``novelty_threshold`` need.
+    inverse_ : FeatureVectorRegressor
+        From components back to samples; None without ``fit_inverse_transform``.
+
+    References
+    ----------
+    G. Baudat and F. Anouar, "Feature vector selection and projection using kernels", Neurocomputing 55 (2003), sec. 3.
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorPCA
+    >>> from fewkern.datasets import make_banana
+    >>> X, _ = make_banana(300)
+    >>> pca = FeatureVectorPCA(n_components=2, max_vectors=30).fit(X)
+    >>> pca.transform(X).shape, pca.n_vectors_
+    ((300, 2), 30)
+    """
+
+    novelty, novelty_threshold = novelty, novelty_threshold
+    _keep = keep_vectors
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **SELECTION,
+        "n_components": CONSTRAINTS["n_components"],
+        "max_vectors": CONSTRAINTS["max_vectors"],
+        "fit_inverse_transform": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        kernel: Any = "gaussian",
+        max_vectors: int | None = None,
+        rule: str = "gain",
+        center: Any = "auto",
+        fit_inverse_transform: bool = False,
+        random_state: Any = 0,
+        verbose: Any = False,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.max_vectors = max_vectors
+        self.rule = rule
+        self.center = center
+        self.fit_inverse_transform = fit_inverse_transform
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FeatureVectorPCA:
+        """Fit.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array of shape (n_samples,) or None
+        """
+        population = weighted_population(self, X, sample_weight)
+        samples = population.sample
+        chosen = _choose(self, samples)
+        basis = chosen.basis()
+        axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
+        self._keep(samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
+        self.fitness_, self.stop_ = chosen.fitness, chosen.stop
+        self.eigenvalues_ = axes.values
+        self.n_components_ = self._n_features_out = self.expansion_.n_outputs
+        warn_of_fewer_components(self)
+        self.inverse_ = None
+        if self.fit_inverse_transform:
+            self.inverse_ = self._fit_inverse(samples, (chosen.G - axes.mean) @ axes.W)
+        return self
+
+    def _fit_inverse(self, samples: Samples, T: Array) -> FeatureVectorRegressor:
+        X = samples.X
+        if is_sparse(X) or samples.pairwise:
             raise ValueError(
-                f"{type(self).__name__}: warm_start=True goes on with the samples and weights of the last fit, but "
-                "these are others; use a new estimator, or warm_start=False."
+                "FeatureVectorPCA: fit_inverse_transform=True needs the samples as a dense array; it cannot go back to "
+                "sparse samples or to those behind a precomputed kernel."
             )
-        return warm.selection
+        back = FeatureVectorRegressor(prefer="accurate", random_state=self.random_state)
+        back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
+        back.intervals_ = None  # nobody asks for those of the samples
+        return back
+
+    @rowwise
+    def transform(self, X: Any) -> Array:
+        """Scores on the components, shape ``(n_samples, n_components)``."""
+        X = check_samples(self, X)
+        return self.expansion_(X)
+
+    @available_if(_learns_the_way_back)
+    def inverse_transform(self, X: Any) -> Array:
+        """Samples whose scores are nearly ``X``; needs ``fit_inverse_transform=True``."""
+        back: FeatureVectorRegressor | None = getattr(self, "inverse_", None)
+        if back is None:
+            raise NotFittedError(
+                "FeatureVectorPCA: the way back is not fitted; call fit again with fit_inverse_transform=True."
+            )
+        T = validate_samples(back, X, reset=False, accept_sparse=False)
+        return back.expansion_(T)

@@ -12,17 +12,16 @@ from place to place: then it is in proportion to a scale :math:`s(x) = e^{g(x)}`
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fewkern.arrays.linalg import inverse_psd, one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, device, namespace, put, take_rows, to_numpy
 from fewkern.core.basis import KernelBasis, share_left
-from fewkern.core.conformal import HeldOutScores, Intervals
+from fewkern.core.conformal import HeldOutScores, Intervals, Novelty
 from fewkern.core.gaussians import GaussianBasis
-from fewkern.core.novelty import Novelty
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values, softmax
-from fewkern.select.leave_one_out import HeldOut, LooScheme, loo_paths, solve
+from fewkern.select.leave_one_out import HeldOut, LooScheme, Solution, loo_paths, solve
 from fewkern.select.residual import Selection
 
 __all__ = [
@@ -153,41 +152,28 @@ def fit_intervals(held_out: HeldOut, basis: KernelBasis | GaussianBasis) -> Inte
     samples, columns = held_out.samples, range(held_out.samples.n_outputs)
     xp = namespace(held_out.values)
     sizes = xp.abs(held_out.values - samples.targets)
-    scales: list[_Scale | None] = [None for _ in columns]
+    scales: list[Solution | None] = [None for _ in columns]
     if samples.n >= _LEAST_SCALE_ROWS and len(columns) <= _MAX_SCALE_OUTPUTS and basis.n_vectors > 0:
         Z = basis.features(samples.X)
         scales = [_fit_scale(Z, sizes[:, c], samples) for c in columns]
-    if not any(scales):
+    if all(scale is None for scale in scales):
         return Intervals(tuple(_scores(sizes[:, c], samples) for c in columns))
-    found = [_constant(Z, sizes) if scale is None else scale for scale in scales]
-    scores = tuple(_scores(sizes[:, c] / xp.exp(found[c].left_out), samples) for c in columns)
-    limits = xp.stack([xp.stack([xp.min(s.left_out), xp.max(s.left_out)]) for s in found], axis=1)
-    g = basis.expand(xp.stack([s.W for s in found], axis=1), xp.stack([s.offset for s in found]))
+    # where no scale was found it is 1, and its logarithm zero
+    one = Solution(xp.zeros_like(Z[0, :][:, None]), xp.zeros_like(sizes[0, :1]), xp.zeros_like(sizes[:, :1]))
+    found = [one if scale is None else scale for scale in scales]
+    logs = [scale.held_out[:, 0] for scale in found]
+    scores = tuple(_scores(sizes[:, c] / xp.exp(logs[c]), samples) for c in columns)
+    limits = xp.stack([xp.stack([xp.min(log), xp.max(log)]) for log in logs], axis=1)
+    g = basis.expand(xp.concat([s.W for s in found], axis=1), xp.concat([s.offset for s in found]))
     return Intervals(scores, g, limits)
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """The logarithm of a scale, ``W'z + offset``, and its value at every sample when that is left out."""
-
-    W: Array
-    offset: Array
-    left_out: Array
-
-
-def _constant(Z: Array, sizes: Array) -> _Scale:
-    """The scale 1."""
-    xp = namespace(sizes)
-    W = xp.zeros((Z.shape[1],), dtype=sizes.dtype, device=device(sizes))
-    return _Scale(W, xp.sum(W), xp.zeros_like(sizes[:, 0]))
 
 
 def _scores(sizes: Array, samples: Samples) -> HeldOutScores:
     return HeldOutScores.of(sizes, samples.weights, samples.groups)
 
 
-def _fit_scale(Z: Array, sizes: Array, samples: Samples) -> _Scale | None:
-    """The scale of one output, or None where the likelihood of the residuals is not clearly greater with it."""
+def _fit_scale(Z: Array, sizes: Array, samples: Samples) -> Solution | None:
+    """The logarithm of the scale of one output; None where the residuals are not clearly more likely with it."""
     xp, w = namespace(Z), samples.weights
     unit = float(xp.mean(xp.sum(Z * Z, axis=1)))
     blur = _RESIDUAL_BLUR * _scores(sizes, samples).quantile(0.5)
@@ -196,10 +182,9 @@ def _fit_scale(Z: Array, sizes: Array, samples: Samples) -> _Scale | None:
     target = xp.log(sizes + blur)[:, None]
     ridges = tuple(unit * ridge for ridge in _SCALE_RIDGES)
     errors = [float(path.error[-1]) for path in loo_paths(Z, target, ridges, w, LooScheme.of(samples))]
-    solution = solve(Z, target, ridges[errors.index(min(errors))], w, samples.groups)
-    scale = _Scale(solution.W[:, 0], solution.offset[0], solution.held_out[:, 0])
+    scale = solve(Z, target, ridges[errors.index(min(errors))], w, samples.groups)
     share = w / xp.sum(w)
-    gain = _loss(sizes, xp.zeros_like(sizes), share) - _loss(sizes, scale.left_out, share)
+    gain = _loss(sizes, xp.zeros_like(sizes), share) - _loss(sizes, scale.held_out[:, 0], share)
     mean = float(share @ gain)
     proof = _SCALE_PROOF * math.sqrt(float((share * share) @ (gain - mean) ** 2))
     return scale if mean > proof else None

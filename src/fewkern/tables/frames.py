@@ -14,7 +14,7 @@ import numpy as np
 from fewkern.arrays.frames import FrameParts
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import NeedsMemoryError, is_collection
-from fewkern.arrays.random import row_keys, smallest_keys
+from fewkern.arrays.sampling import row_keys, smallest_keys
 from fewkern.arrays.texts import missing_package
 
 __all__ = ["DrawnRows", "as_column", "as_dask_frame", "as_frame", "as_parts", "cut_short", "draw_rows", "fetch_rows"]

@@ -13,13 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.fitting import fit_context
 from fewkern.arrays.storable import storable
-from fewkern.arrays.validation import Interval, StrOptions
+from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import CONSTRAINTS, path_of
 from fewkern.compression import compress
 from fewkern.core.path import TOLERANCE
-from fewkern.core.prepared import Prepared
+from fewkern.core.preparation import Prepared
 from fewkern.io import save
 from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables.encoder import named
