@@ -16,8 +16,7 @@ from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.preparation import Preparation
 from fewkern.core.prepared import Scaling
 from fewkern.io import ModelFileError
-from fewkern.io.describe import plan
-from fewkern.io.sums import preparation_bends
+from fewkern.io.describe import plan, preparation_bends
 from tests.core.functions import function, table
 from tests.io.running import Compiled, compile_library, compiled, run_onnx, run_reference
 from tests.io.test_hostile_files import altered, set_array
@@ -157,7 +156,7 @@ def test_a_scaler_moves_the_knots(rng):
     scaling = Scaling(np.array([1.0, 0.0, 5.0, 900.0, 0.2]), np.array([2.0, 1.0, 3.0, 0.1, 10.0]))
     bends = preparation_bends(f.basis.preparation, scaling)
     truth = f.basis.preparation((X - scaling.shift) * scaling.factor)
-    found = np.column_stack([np.interp(x, *one) for x, *one in zip(X.T, bends.knots, bends.values)])
+    found = np.column_stack([np.interp(x, *one) for x, one in zip(X.T, bends)])
     np.testing.assert_allclose(found, truth, atol=1e-12)
 
 

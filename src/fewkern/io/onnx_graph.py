@@ -55,6 +55,10 @@ class Graph:
             )
         return self.constant(array)
 
+    def as_number(self, value: str) -> str:
+        """A result in the type of the graph."""
+        return self.add("Cast", value, to=self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype)))
+
     def constant(self, array: Any) -> str:
         """A constant as it is; what occurs twice is written once."""
         array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
