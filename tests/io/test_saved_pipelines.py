@@ -44,8 +44,7 @@ from fewkern import (
 )
 from fewkern.io import ModelFileError
 from fewkern.io.archive import Budget, pack, unpack
-from fewkern.io.forms import FORMS
-from fewkern.io.steps import LINEAR_MODELS
+from fewkern.io.steps import LINEAR_MODELS, STEPS
 from fewkern.kernels import Gaussian
 from tests.io.running import run_sanitized
 from tests.io.test_every_estimator import assert_same, expected
@@ -222,7 +221,7 @@ LINEAR = [
 
 def test_all_kinds_of_linear_models():
     assert {type(model) for model in LINEAR} == set(LINEAR_MODELS)
-    assert {cls.__name__ for cls in LINEAR_MODELS} < set(FORMS)
+    assert {cls.__name__ for cls in LINEAR_MODELS} < set(STEPS)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning:sklearn.*")
