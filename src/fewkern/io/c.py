@@ -212,8 +212,8 @@ class _Writer:
                 place.append(start[table.tobytes()])
             places.append([str(one) for one in place])
         knots, values = self._array(f"knots{i}", pools[0]), self._array(f"values{i}", pools[1])
-        where = self._constant("int", f"places{i}", places, np.dtype(np.intc).itemsize)
-        return f"{self.name}_prepare({self.sample}, {where}, {knots}, {values}, {len(places)}, t);"
+        n, where = self.name, self._constant("int", f"places{i}", places, np.dtype(np.intc).itemsize)
+        return f"{n}_prepare({self.sample}, {where}, {knots}, {values}, {len(places)}, t);"
 
     def _prepare(self, part: Sum | LogSum, i: int, d: int) -> list[str]:
         """Statements that make ``z`` from the sample ``x``, and ``t`` where there are bends."""
