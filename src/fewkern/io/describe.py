@@ -56,6 +56,7 @@ def plan(model: Any, dtype: str, caller: str, coverage: float | None = None, fal
         raise ValueError(f'{caller}: dtype must be "float" or "double", got {dtype!r}.')
     found = _unwrap(unwrapped(model, caller), caller)
     last, notes = found.model, found.notes
+    values: Any
     if isinstance(last, LinearEnd):
         name, expansions, values = type(last.last).__name__, (_on_features(last, caller),), "predict"
         owner = f"{name} on the features of {type(last.transformer).__name__}"

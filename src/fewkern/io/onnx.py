@@ -123,7 +123,7 @@ def _input(g: Graph, inputs: Inputs, source: Copy) -> str:
     if text:
         categories = _as_utf8(inputs.texts[source.column])
         codes = [float(i) for i in range(len(categories))]
-        known = {"keys_strings": categories, "values_floats": codes}
+        known: dict[str, Any] = {"keys_strings": categories, "values_floats": codes}
         value = g.add("LabelEncoder", value, domain="ai.onnx.ml", default_float=-1.0, **known)
         value = g.as_number(value)
     if source.missing is not None:
