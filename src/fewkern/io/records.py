@@ -26,7 +26,7 @@ from fewkern.io.archive import Arrays, Budget
 from fewkern.io.steps import CONTAINERS, SCALERS, STEPS, written
 from fewkern.io.trial import try_model
 
-__all__ = ["Reader", "Writer", "fits"]
+__all__ = ["Reader", "Writer", "check_object", "fits"]
 
 State: TypeAlias = dict[str, Any]
 
@@ -177,37 +177,23 @@ class Reader:
         if name in STEPS:
             cls, _, make = STEPS[name]
             self._budget.charge(_BYTES_PER_ENTRY * _n_entries(tuple(state.values())))
-            made = make(cls, state)
-            self._check_estimator(made)
-            return made
-        stored = stored_classes().get(name)
-        if stored is None:
-            raise ValueError(f"there is no class {name}")
-        if issubclass(stored.cls, Enum):
-            made = stored.cls(state["value"])
-        elif dataclasses.is_dataclass(stored.cls):
-            made = stored.cls(**state)
-            _check_fields(made, stored)
+            made, stored = make(cls, state), Stored(cls, {})
         else:
-            # parameters first: one that the file does not know gets its default
-            names = inspect.signature(stored.cls).parameters
-            made = stored.cls(**{key: value for key, value in state.items() if key in names})
-            made.__dict__.update(state)
-            self._check_estimator(made)
-        if stored.check is not None:
-            stored.check(made)
+            found = stored_classes().get(name)
+            if found is None:
+                raise ValueError(f"there is no class {name}")
+            cls, stored = found.cls, found
+            if issubclass(cls, Enum):
+                made = cls(state["value"])
+            elif dataclasses.is_dataclass(cls):
+                made = cls(**state)
+            else:
+                # parameters first: one that the file does not know gets its default
+                names = inspect.signature(cls).parameters
+                made = cls(**{key: value for key, value in state.items() if key in names})
+                made.__dict__.update(state)
+        check_object(made, stored, self._budget)
         return made
-
-    def _check_estimator(self, model: BaseEstimator) -> None:
-        """No attribute of the file stands in the way of a method, and the model does what its class can."""
-        for name in vars(model):
-            if name.startswith("__") or callable(getattr(type(model), name, None)):
-                raise ValueError(f"{type(model).__name__} has an attribute {name}")
-        # what set_output said
-        if vars(model).get("_sklearn_output_config", _OUTPUTS[0]) not in _OUTPUTS:
-            raise ValueError(f"{type(model).__name__} makes tables that nobody knows")
-        if get_tags(model).input_tags.two_d_array:  # a model of tables tries itself
-            try_model(model, self._budget)
 
 
 def _n_entries(value: Any) -> int:
@@ -215,6 +201,28 @@ def _n_entries(value: Any) -> int:
     if isinstance(value, tuple):
         return sum(map(_n_entries, value))
     return value.size if isinstance(value, np.ndarray) else 0
+
+
+def check_object(made: Any, stored: Stored, budget: Budget) -> None:
+    """Raise a ValueError if ``made`` contradicts its class or itself."""
+    if dataclasses.is_dataclass(made):
+        _check_fields(made, stored)
+    if isinstance(made, BaseEstimator):
+        _check_names(made)
+        if get_tags(made).input_tags.two_d_array:  # a model of tables tries itself
+            try_model(made, budget)
+    if stored.check is not None:
+        stored.check(made)
+
+
+def _check_names(model: BaseEstimator) -> None:
+    """No attribute of the file stands in the way of a method."""
+    for name in vars(model):
+        if name.startswith("__") or callable(getattr(type(model), name, None)):
+            raise ValueError(f"{type(model).__name__} has an attribute {name}")
+    # what set_output said
+    if vars(model).get("_sklearn_output_config", _OUTPUTS[0]) not in _OUTPUTS:
+        raise ValueError(f"{type(model).__name__} makes tables that nobody knows")
 
 
 def _short(value: Any) -> str:
