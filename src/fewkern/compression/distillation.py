@@ -39,15 +39,11 @@ LESSON_ROWS, JUDGED_ROWS = 3000, 3000
 # Steps of a search for at most STEP_VECTORS vectors; for more, which begin nearer to the teacher, in inverse
 # proportion, down to the least.
 MAX_STEPS, LEAST_STEPS, STEP_VECTORS = 150, 40, 50
-# Gain of a step at which a search ends, over the variance of the values.
-TOL = 1e-7
 # Unit of a column, in widths of the start. With the standard deviation as unit, which ignores the width, vectors move
 # too slowly beside it: the error of 20 vectors is .28 instead of .19 (KernelRidge, kin8nm, 200 steps).
 UNIT_WIDTHS = 2.0
 # Ridge at the start, per unit of weight: a teacher has no noise.
 START_RIDGE = 1e-5
-# Largest width of a column over the least one: the unit of a column needs a bound.
-MAX_WIDTH_RATIO = 1e3
 # Samples drawn, of which the nearest is crossed with another one. Crossings to learn from may lie between the samples;
 # those to be judged by must be like samples. Of image's decisions 98% agree on test samples; on crossings with 4 drawn
 # 91%, with 256 drawn 98%.
@@ -326,7 +322,8 @@ class _Student:
     @classmethod
     def _measured(cls, columns: Preparation, axes: Host, scales: Host, directions: Host, seed: int) -> _Student:
         """With ``UNIT_WIDTHS`` widths as the unit of every column."""
-        unit = np.maximum(scales, scales.max() / MAX_WIDTH_RATIO) / UNIT_WIDTHS
+        # a column may be as good as ignored: its unit needs a bound
+        unit = np.maximum(scales, scales.max() / 1e3) / UNIT_WIDTHS
         start = Start(np.log(scales / unit), START_RIDGE, seed)
         columns = replace(columns, values=columns.values * unit)
         return cls(columns, axes / unit[:, None], start, directions / unit[:, None])
@@ -342,7 +339,7 @@ class _Student:
         begun = replace(self.start.geometry(among, size)[0], directions=self.directions)
         variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
         scaled = rows.with_targets(rows.Y / math.sqrt(variance or 1.0))  # a gain has the unit of the targets
-        at = move(scaled, begun, steps(size), POLICY, TOL)
+        at = move(scaled, begun, steps(size), POLICY, tol=1e-7)  # a teacher has no noise
         scales, widths = np.exp(at.log_scales), np.exp(at.log_widths)
         basis = GaussianBasis(self.preparation, at.vectors, scales, at.directions, widths, self.axes)
         return basis.expand(*coefficients(rows, at, POLICY))
