@@ -36,7 +36,7 @@ from fewkern.core.gaussians import GaussianExpansion
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
 from tests.checks.everyone import assert_same_outputs
-from tests.io.running import run_onnx, run_sanitized
+from tests.io.running import assert_exported, expected
 
 RBF_PLUS = ConstantKernel(2.0) * RBF(1.5) + WhiteKernel(0.1)
 CLASSIFIERS = [
@@ -216,6 +216,8 @@ def test_a_model_of_a_frame_is_asked_without_a_warning(model):
     frame = pd.DataFrame(X, columns=["a", "b"])
     short = compress(model.fit(frame, y), frame, n_vectors=8, tolerance=0.3)
     assert short.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names"):
+        short.predict(frame.rename(columns={"a": "c"}))
 
 
 def test_a_model_of_no_more_vectors_is_returned(svc):
@@ -263,16 +265,6 @@ def test_a_pipeline_keeps_its_scaler():
     assert np.mean(without.predict(frame) == model.predict(frame)) > 0.9
     with pytest.raises(NotFittedError, match="compress: this Pipeline is not fitted"):
         compress(clone(model), frame)
-
-
-def test_feature_names_are_kept():
-    X, y, _ = data()
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    short = compress(SVC().fit(frame, y), frame, n_vectors=10, tolerance=0.2)
-    assert short.feature_names_in_.tolist() == ["a", "b"]
-    assert short.predict(frame).shape == (150,)
-    with pytest.raises(ValueError, match="feature names"):
-        short.predict(frame.rename(columns={"a": "c"}))
 
 
 def test_a_tolerance_out_of_reach_is_a_warning(svc):
@@ -506,16 +498,12 @@ def test_sparse_models(svc):
         compress(svc, sp.csr_array(X))
 
 
-def test_bad_samples_and_parameters(svc):
+def test_bad_samples(svc):
     X, _, _ = data()
     with pytest.raises(ValueError, match="X has 1 features, but SVC is expecting 2 features"):
         compress(svc, X[:, :1])
     with pytest.raises(ValueError, match="the samples contain NaN or infinity"):
         compress(svc, np.where(X > 1, np.nan, X))
-    with pytest.raises(ValueError, match="compress: n_vectors must be None or a whole number of at least 1, got 0"):
-        compress(svc, X, n_vectors=0)
-    with pytest.raises(ValueError, match="compress: tolerance must be a number in"):
-        compress(svc, X, tolerance=1.5)
     with pytest.raises(TypeError, match="CompressedClassifier: a compressed model cannot be fitted"):
         compress(svc, X, n_vectors=10, tolerance=0.2).fit(X)
 
@@ -539,36 +527,15 @@ MODELS = {
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
-def test_save_and_load(model, tmp_path):
+def test_files_c_and_onnx(model, tmp_path):
     X, y, _ = data()
     short = compress(clone(model).fit(X, y), X, n_vectors=8, tolerance=0.9)
     fewkern.save(short, tmp_path / "m.npz")
     assert_same_outputs(short, fewkern.load(tmp_path / "m.npz"), X)
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
-def test_c_and_onnx(model, tmp_path):
-    X, y, _ = data()
-    short = compress(clone(model).fit(X, y), X, n_vectors=8, tolerance=0.9)
-    truth = {}
-    if hasattr(short, "transform"):
-        truth["variable"] = short.transform(X)
-    if hasattr(short, "decision_function"):
-        truth |= {"label": short.predict(X), "decision": short.decision_function(X)[:, None]}
-    elif hasattr(short, "predict"):
-        truth["variable"] = short.predict(X)[:, None]
-    pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
-    for found in (
-        run_sanitized(tmp_path, short, X, "double"),
-        run_onnx(fewkern.to_onnx(short, dtype="double"), X, "double"),
-    ):
-        assert set(truth) <= set(found)
-        assert ("probabilities" in found) == hasattr(short, "predict_proba")
-        for output, values in truth.items():
-            if output == "label":
-                assert found[output].tolist() == values.tolist()
-            else:
-                np.testing.assert_allclose(found[output], values, atol=1e-9)
+    truth = expected(short, X)
+    if is_outlier_detector(short):
+        truth = {"label": short.predict(X), "decision": short.decision_function(X)[:, None]}
+    assert_exported(tmp_path, short, X, {"double": 1e-9}, truth)
 
 
 def test_torch_samples(foreign):
@@ -608,7 +575,9 @@ def test_the_best_model_of_a_search():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"n_vectors": 0}, "n_vectors must be None or a whole number of at least 1, got 0"),
         ({"n_vectors": True}, "n_vectors must be .* got True"),
+        ({"tolerance": 1.5}, "tolerance must be a number in"),
         ({"random_state": "abc"}, "random_state must be a whole number, .* got 'abc'"),
     ],
 )

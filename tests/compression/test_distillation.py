@@ -5,9 +5,17 @@ import pytest
 
 from fewkern import KernelExpansion
 from fewkern.arrays.namespace import to_numpy
-from fewkern.compression import distillation
-from fewkern.compression.distillation import Agreement, Goal, Teacher, distill, ladder, steps
-from fewkern.compression.teaching import LEAST_CLASS_ROWS, Lesson, border_weights, crossings, held_out
+from fewkern.compression.distillation import (
+    LEAST_CLASS_ROWS,
+    Agreement,
+    Goal,
+    Teacher,
+    border_weights,
+    crossings,
+    distill,
+    held_out,
+    ladder,
+)
 from fewkern.core.scores import ClassScores
 from fewkern.kernels import Gaussian
 
@@ -29,8 +37,7 @@ def taught_by(function, scores=None):
 
 def distilled(teacher, X, sizes, tolerance, **settings):
     """The short function, and its agreement."""
-    found = distill(teacher, X, None, Goal(sizes, tolerance), **settings)
-    return found.function, found.agreement
+    return distill(teacher, X, None, Goal(sizes, tolerance), **settings)[:2]
 
 
 def test_a_short_teacher_is_returned_as_it_is(X, rng):
@@ -71,6 +78,33 @@ def test_a_tolerance_out_of_reach_gives_the_last_size(X, rng):
     assert agreed.loss > 0
 
 
+def test_agreement():
+    few = Agreement(0.25, 2 / 3, 0.0)
+    assert (few.loss, Agreement(0.25).loss) == (1.0, 0.25)
+    assert str(few) == "66.67% equal decisions (0.00% in the least class), relative error of the values 0.25"
+
+
+def test_agreement_is_what_new_rows_say(X, rng):
+    """Decisions of rows as they are, and the error over the spread of the teacher's values."""
+    long, new = bumps(20, rng), rng.standard_normal((300, 2))
+    long = KernelExpansion(long.kernel, long.vectors, long.coef, long.offset - np.median(long(X)))
+    teacher = taught_by(long, ClassScores())
+    short, found, rare = distill(teacher, X, new, Goal((2,), 0.0, 3))
+    values, truth = short(new)[:, 0], teacher.function(new)[:, 0]
+    same = (values > 0) == (truth > 0)
+    assert found.error == pytest.approx(np.sqrt(np.mean((values - truth) ** 2)) / np.std(truth))
+    assert found.decisions == pytest.approx(same.mean())
+    assert found.least == pytest.approx(min(same[truth > 0].mean(), same[truth <= 0].mean()))
+    assert rare == (2,)
+
+
+def test_a_constant_teacher_is_found(X):
+    constant = KernelExpansion(Gaussian(1.0), X[:2], np.zeros((2, 1)), np.full(1, 5.0))
+    short, found = distilled(taught_by(constant), X, (1,), 0.0)
+    assert found.error < 1e-6
+    np.testing.assert_allclose(short(X), 5.0, atol=1e-6)
+
+
 def test_sizes_are_those_of_the_learner_and_then_doubled():
     assert ladder(1) == (1,)
     assert ladder(3) == (3,)
@@ -78,49 +112,11 @@ def test_sizes_are_those_of_the_learner_and_then_doubled():
     assert ladder(500) == (4, 8, 16, 32, 64, 128, 256, 500)
 
 
-def test_many_vectors_take_few_steps():
-    assert steps(1) == steps(distillation.STEP_VECTORS) == distillation.MAX_STEPS
-    assert steps(2 * distillation.STEP_VECTORS) == distillation.MAX_STEPS // 2
-    assert steps(1000) == distillation.LEAST_STEPS
-
-
-def agreement(function, short, X, scores=None, codes=None):
-    """Where a third of the samples are of class 0."""
-    counts = None if scores is None else np.array([10, 20])
-    return distillation._Test(X, function(X), scores, codes, counts).agreement(short)
-
-
-def test_agreement():
-    two = KernelExpansion(Gaussian(1.0), np.array([[0.0], [4.0]]), np.array([[1.0], [-1.0]]), np.zeros(1))
-    X = np.array([[0.0], [0.5], [3.5], [4.0]])
-    half = KernelExpansion(two.kernel, two.vectors[:1], two.coef[:1], np.array([0.1]))
-    assert agreement(two, two, X) == Agreement(0.0)
-    found = agreement(two, half, X, ClassScores(), np.array([1, 1, 0, 0]))
-    assert found.decisions == pytest.approx(2 / 3)  # all of class 0 are lost
-    assert (found.least, found.loss) == (0.0, 1.0)
-    assert agreement(two, half, X).loss == found.error > 0.5
-    assert str(found).startswith("66.67% equal decisions (0.00% in the least class), relative error of the values")
-
-
-def test_a_constant_teacher_has_an_error(X):
-    constant = KernelExpansion(Gaussian(1.0), X[:2], np.zeros((2, 1)), np.full(1, 5.0))
-    other = KernelExpansion(Gaussian(1.0), X[:2], np.zeros((2, 1)), np.full(1, 4.0))
-    assert agreement(constant, other, X).error == pytest.approx(0.2)
-
-
 def test_samples_near_a_border_count_most():
     values = np.array([[-0.01, 0.0], [0.0, 1.0], [2.0, 0.0], [4.0, 0.0]])
     weights = border_weights(values)
     assert weights[0] > 0.99 > weights[1] > weights[2] > weights[3] > 0
     assert border_weights(0 * values).tolist() == [1.0] * 4
-
-
-def test_a_lesson_has_samples_and_crossings_of_which_samples_count_most(X, rng):
-    lesson = Lesson.of(taught_by(bumps(5, rng)), X, 250, rng)
-    assert lesson.X.shape == (250, 2)
-    np.testing.assert_array_equal(lesson.X[:166], X[:166])
-    assert lesson.weights.sum() == pytest.approx(250)
-    assert lesson.weights[0] > 3 * lesson.weights[-1]
 
 
 def test_crossings_have_values_that_occur_and_rare_classes_take_part(rng):

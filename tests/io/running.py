@@ -2,13 +2,15 @@
 
 import ctypes
 import importlib.util
+import re
 import shutil
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
 
-from fewkern import to_c
+from fewkern import to_c, to_onnx
 from fewkern.io.describe import plan
 
 TYPES = {"double": (ctypes.c_double, np.float64), "float": (ctypes.c_float, np.float32)}
@@ -70,54 +72,66 @@ def compiled(folder, model, dtype="double", name="model"):
 
 
 SANITIZED = [*STRICT, "-g", "-fsanitize=undefined,address", "-fno-sanitize-recover=all"]
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void)
+{
+    T *x = malloc(m_N_FEATURES * sizeof(T));
+    while (fread(x, sizeof(T), m_N_FEATURES, stdin) == m_N_FEATURES) {
+STEPS    }
+    free(x);
+    return 0;
+}
+"""
+STEP = """        {{
+            T *out = malloc({size} * sizeof(T));
+            {call}
+            fwrite(out, sizeof(T), {size}, stdout);
+            free(out);
+        }}
+"""
 
 
-def run_sanitized(folder, model, X, dtype):
+def c_calls(described):
+    """Size of every output, and the call that computes it, by the names of ONNX."""
+    calls = {}
+    if described.values == "log_density":
+        calls["log_density"] = (1, "out[0] = m_log_density(x);")
+    elif described.values is not None:
+        calls["variable"] = (described.n_values, f"m_{described.values}(x, out);")
+    if described.classes is not None:
+        count = len(described.classes.labels)
+        calls["decision"] = (described.n_scores, "m_decision(x, out);")
+        if described.classes.probable:
+            calls["probabilities"] = (count, "m_predict_proba(x, out);")
+        calls["label"] = (1, "out[0] = (T)m_predict(x); if (!m_class_name((int)out[0])) return 3;")
+        copy = f"for (int i = 0; i < {count}; i++) {{ out[i] = (T)s[i]; k -= s[i]; }}"
+        if described.set_threshold is not None:
+            calls["set"] = (count, f"int s[{count}], k = m_predict_set(x, s); {copy} if (k) return 4;")
+    if described.bounds is not None:
+        calls["interval"] = (2 * described.n_values, "m_interval(x, out);")
+    if described.novelty is not None:
+        calls["novelty"] = (1, "out[0] = m_novelty(x);")
+        calls["is_novel"] = (1, "out[0] = (T)m_is_novel(x);")
+    return calls
+
+
+def run_sanitized(folder, model, X, dtype, **trust):
     """All outputs of the C file at the rows of ``X``, by the names of ONNX, from a program that dies of any error.
 
     The file is compiled with the address and undefined-behaviour sanitizers, and every output has just enough room.
     """
     if COMPILER is None:
         pytest.skip("there is no C compiler (cc, gcc or clang) on this machine")
-    described = plan(model, dtype, "to_c")
-    sizes = {"log_density" if described.values == "log_density" else "variable": described.n_values}
-    calls = {
-        "variable": f"m_{described.values}(x, out);",
-        "log_density": "out[0] = m_log_density(x);",
-        "decision": "m_decision(x, out);",
-        "probabilities": "m_predict_proba(x, out);",
-        "label": f"out[0] = ({dtype})m_predict(x); if (!m_class_name((int)out[0])) return 3;",
-    }
-    if described.values is None:
-        sizes = {}
-    if described.classes is not None:
-        probable = {"probabilities": len(described.classes.labels)} if described.classes.probable else {}
-        sizes |= {"decision": described.n_scores, **probable, "label": 1}
-    steps = "".join(
-        f"""        {{
-            {dtype} *out = malloc({size} * sizeof({dtype}));
-            {calls[name]}
-            fwrite(out, sizeof({dtype}), {size}, stdout);
-            free(out);
-        }}
-"""
-        for name, size in sizes.items()
-    )
-    program = f"""{to_c(model, name="m", dtype=dtype)}
-#include <stdio.h>
-#include <stdlib.h>
-
-int main(void)
-{{
-    {dtype} *x = malloc(m_N_FEATURES * sizeof({dtype}));
-    while (fread(x, sizeof({dtype}), m_N_FEATURES, stdin) == m_N_FEATURES) {{
-{steps}    }}
-    free(x);
-    return 0;
-}}
-"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rounding; that is tested elsewhere
+        described, text = plan(model, dtype, "to_c", **trust), to_c(model, name="m", dtype=dtype, **trust)
+    calls = c_calls(described)
+    steps = "".join(STEP.format(size=size, call=call) for size, call in calls.values())
     source, binary = folder / f"{dtype}.c", folder / f"{dtype}.out"
-    source.write_text(program, encoding="ascii")
+    source.write_text(text + re.sub(r"\bT\b", dtype, PROGRAM.replace("STEPS", steps)), encoding="ascii")
     command = [COMPILER, *SANITIZED, str(source), "-o", str(binary), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -126,28 +140,87 @@ int main(void)
     ran = subprocess.run([str(binary)], input=rows.tobytes(), capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr.decode()
     out = np.frombuffer(ran.stdout, dtype=TYPES[dtype][1]).reshape(len(rows), -1)
-    ends = np.cumsum(list(sizes.values()))
-    found = {name: out[:, end - size : end] for (name, size), end in zip(sizes.items(), ends)}
+    sizes = [size for size, _ in calls.values()]
+    found = {name: out[:, end - size : end] for name, size, end in zip(calls, sizes, np.cumsum(sizes))}
     if "label" in found:
         found["label"] = np.asarray(described.classes.labels)[found["label"][:, 0].astype(int)]
-    return found
+    if "interval" in found:
+        both = found.pop("interval")
+        found |= {"lower": both[:, ::2], "upper": both[:, 1::2]}
+    return {name: value.astype(bool) if name in ("set", "is_novel") else value for name, value in found.items()}
+
+
+def expected(model, X, coverage=None, false_alarms=None):
+    """All that the model says of new samples, by the name of the output in ONNX."""
+    last, inner = (model[-1], model[:-1].transform(X)) if hasattr(model, "steps") else (model, X)
+    if hasattr(model, "score_samples"):
+        return {"log_density": model.score_samples(X)[:, None]}
+    found = {}
+    if hasattr(model, "transform"):
+        found["variable"] = model.transform(X)
+    if hasattr(model, "classes_") and hasattr(model, "predict"):
+        found["label"] = model.predict(X)
+        if hasattr(model, "predict_proba"):
+            found["probabilities"] = model.predict_proba(X)
+        found["decision"] = (getattr(model, "decision_function", None) or model.predict_joint_log_proba)(X)
+    elif hasattr(model, "predict") or callable(model):
+        found["variable"] = model(X) if callable(model) else model.predict(X)
+    if coverage is not None and "label" in found:
+        found["set"] = last.predict_set(inner, coverage)
+    elif coverage is not None:
+        both = last.predict_interval(inner, coverage)
+        found |= {"lower": both[..., 0], "upper": both[..., 1]}
+    if false_alarms is not None:
+        found["novelty"] = last.novelty(inner)
+        found["is_novel"] = found["novelty"] > last.novelty_threshold(false_alarms)
+    return {name: value[:, None] if name != "label" and value.ndim == 1 else value for name, value in found.items()}
+
+
+def assert_same(found, truth, tolerance):
+    """The same outputs, numbers up to a share of the largest one."""
+    assert set(found) == set(truth)
+    for name, value in truth.items():
+        if value.dtype.kind != "f":
+            assert found[name].tolist() == value.tolist(), name
+            continue
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=tolerance * np.abs(value).max(), err_msg=name)
+        assert found[name].shape == value.shape
+
+
+TOLERANCE = {"double": 1e-10, "float": 1e-4}
+
+
+def assert_exported(folder, model, X, tolerances=TOLERANCE, truth=None, **trust):
+    """C and ONNX say of the rows of ``X`` what the model says, in every type of ``tolerances``."""
+    truth = expected(model, X, **trust) if truth is None else truth
+    for dtype, tolerance in tolerances.items():
+        assert_same(run_sanitized(folder, model, X, dtype, **trust), truth, tolerance)
+    pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
+    for dtype, tolerance in tolerances.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            proto = to_onnx(model, dtype=dtype, **trust)
+        assert_same(run_onnx(proto, X, dtype), truth, tolerance)
+    assert_same(run_reference(proto, X, dtype), truth, tolerance)
 
 
 def run_onnx(proto, X, dtype="float"):
     """Outputs by name, from ONNX Runtime, or from onnx's own evaluator where that is not installed."""
-    samples = {"X": np.asarray(X, dtype=TYPES[dtype][1])}
-    names = [output.name for output in proto.graph.output]
     if importlib.util.find_spec("onnxruntime") is None:
         return run_reference(proto, X, dtype)
     import onnxruntime
 
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    return dict(zip(names, session.run(None, samples)))
+    return dict(zip([output.name for output in proto.graph.output], session.run(None, _feed(X, dtype))))
 
 
 def run_reference(proto, X, dtype="float"):
     """Outputs by name, from the evaluator that defines the operators."""
     from onnx.reference import ReferenceEvaluator
 
-    names = [output.name for output in proto.graph.output]
-    return dict(zip(names, ReferenceEvaluator(proto).run(None, {"X": np.asarray(X, dtype=TYPES[dtype][1])})))
+    return dict(zip([o.name for o in proto.graph.output], ReferenceEvaluator(proto).run(None, _feed(X, dtype))))
+
+
+def _feed(X, dtype):
+    """The inputs: ``X``, or what was given by name, as with texts."""
+    return X if isinstance(X, dict) else {"X": np.asarray(X, dtype=TYPES[dtype][1])}

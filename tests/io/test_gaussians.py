@@ -1,7 +1,6 @@
 """Gaussians on prepared columns in files, in C and in ONNX."""
 
 import copy
-import ctypes
 import re
 from dataclasses import replace
 
@@ -15,13 +14,12 @@ from fewkern import KernelClassifier, KernelRegressor, load, save, to_c, to_onnx
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.preparation import Preparation, Scaling
 from fewkern.io import ModelFileError
-from fewkern.io.describe import plan
-from fewkern.io.sums import preparation_bends
+from fewkern.io.describe import plan, preparation_bends
 from tests.core.functions import function, table
-from tests.io.running import Compiled, compile_library, compiled, run_onnx, run_reference
+from tests.io.running import assert_exported, compiled, run_onnx
 from tests.io.test_hostile_files import altered, set_array
 
-DTYPES = {"double": 1e-12, "float": 1e-3}
+TOLERANCE = {"double": 1e-12, "float": 1e-3}
 
 
 def single(values):
@@ -47,32 +45,14 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_c_and_onnx_say_what_the_function_says(given, dtype, rng, tmp_path):
+@pytest.mark.parametrize("given", [*SHAPES.values(), None], ids=[*SHAPES, "no-vectors"])
+def test_c_and_onnx_say_what_the_function_says(given, rng, tmp_path):
     X = single(table(rng))
-    f = function(rng, X, outputs=2, **given)
-    new = around(X, rng)
-    truth = f(new)
-    tolerance = DTYPES[dtype] * np.ptp(truth)
-    np.testing.assert_allclose(compiled(tmp_path, f, dtype).write("predict", new, 2), truth, rtol=0, atol=tolerance)
-    proto = to_onnx(f, dtype=dtype)
-    for run in (run_onnx, run_reference):
-        np.testing.assert_allclose(run(proto, new, dtype)["variable"], truth, rtol=0, atol=tolerance)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_function_without_vectors(dtype, rng, tmp_path):
-    X = single(table(rng))
-    f = function(rng, X)
-    basis = replace(f.basis, vectors=f.basis.vectors[:0], inverse_widths=f.basis.inverse_widths[:0])
-    f = GaussianExpansion(basis, f.coef[:0], f.slopes, f.offset)
-    new = around(X, rng)
-    tolerance = DTYPES[dtype] * np.ptp(f(new))
-    np.testing.assert_allclose(compiled(tmp_path, f, dtype).write("predict", new, 1), f(new), rtol=0, atol=tolerance)
-    np.testing.assert_allclose(
-        run_onnx(to_onnx(f, dtype=dtype), new, dtype)["variable"], f(new), rtol=0, atol=tolerance
-    )
+    f = function(rng, X, outputs=2, **(given or {}))
+    if given is None:
+        basis = replace(f.basis, vectors=f.basis.vectors[:0], inverse_widths=f.basis.inverse_widths[:0])
+        f = GaussianExpansion(basis, f.coef[:0], f.slopes, f.offset)
+    assert_exported(tmp_path, f, around(X, rng), TOLERANCE)
 
 
 def test_samples_as_far_out_as_numbers_go(rng, tmp_path):
@@ -98,19 +78,14 @@ def test_a_jump_adds_nothing_as_in_python(rng, tmp_path):
     knots = np.array([0.0, 1.0, 1.0, 2.0, 2.0, 3.0])[:, None] * np.ones(5)
     values = np.array([0.0, 1.0, 1.5, 2.0, 2.0, 4.0])[:, None] * np.ones(5)
     f = replace(f, basis=replace(f.basis, preparation=Preparation(knots, values)))
-    new = rng.uniform(-1, 4, (40, 5))
-    np.testing.assert_allclose(compiled(tmp_path, f).write("predict", new, 1), f(new), atol=1e-12)
-    np.testing.assert_allclose(run_onnx(to_onnx(f, dtype="double"), new, "double")["variable"], f(new), atol=1e-12)
+    assert_exported(tmp_path, f, rng.uniform(-1, 4, (40, 5)), {"double": 1e-12})
 
 
 def test_knots_that_float_cannot_tell_apart(rng, tmp_path):
     """Far from the origin knots fall together: the map then jumps, and beyond the jump nothing is missing."""
     X = rng.normal(size=(30, 5)) + 1e9
-    f = function(rng, X)
     new = single(X.mean(axis=0) + 1e4 * rng.choice([-1.0, 1.0], (20, 5)))
-    tolerance = 1e-3 * np.ptp(f(new))
-    np.testing.assert_allclose(compiled(tmp_path, f, "float").write("predict", new, 1), f(new), atol=tolerance)
-    np.testing.assert_allclose(run_onnx(to_onnx(f), new)["variable"], f(new), atol=tolerance)
+    assert_exported(tmp_path, function(rng, X), new, {"float": 1e-3})
 
 
 def test_tables_that_columns_share_are_written_once(rng):
@@ -124,18 +99,10 @@ def test_tables_that_columns_share_are_written_once(rng):
 
 
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_scalers_before_it(scaler, dtype, rng, tmp_path):
+def test_scalers_before_it(scaler, rng, tmp_path):
     X = single(table(rng, 120))
-    y = np.sin(X[:, 0]) + X[:, 1]
-    model = make_pipeline(scaler, KernelRegressor(max_vectors=8)).fit(X, y)
-    new = around(X, rng)
-    truth = model.predict(new)
-    tolerance = max(DTYPES[dtype], 1e-11) * np.ptp(y)
-    found = compiled(tmp_path, model, dtype).write("predict", new, 1)[:, 0]
-    np.testing.assert_allclose(found, truth, rtol=0, atol=tolerance)
-    found = run_onnx(to_onnx(model, dtype=dtype), new, dtype)["variable"][:, 0]
-    np.testing.assert_allclose(found, truth, rtol=0, atol=tolerance)
+    model = make_pipeline(scaler, KernelRegressor(max_vectors=8)).fit(X, np.sin(X[:, 0]) + X[:, 1])
+    assert_exported(tmp_path, model, around(X, rng), {"double": 1e-11, "float": 1e-3})
 
 
 def test_encoders_before_it(rng, tmp_path):
@@ -143,10 +110,7 @@ def test_encoders_before_it(rng, tmp_path):
     y = np.where(np.isin(X[:, 0], [1, 3]), X[:, 1], -X[:, 1]) > 0
     steps = make_column_transformer((OneHotEncoder(sparse_output=False), [0]), (StandardScaler(), [1]))
     model = make_pipeline(steps, KernelClassifier(max_vectors=8)).fit(X, y)
-    found = compiled(tmp_path, model).write("predict_proba", X, 2)
-    np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-12)
-    found = run_onnx(to_onnx(model, dtype="double"), X, "double")
-    np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=1e-12)
+    assert_exported(tmp_path, model, X, {"double": 1e-11})
 
 
 def test_a_scaler_moves_the_knots(rng):
@@ -156,7 +120,7 @@ def test_a_scaler_moves_the_knots(rng):
     scaling = Scaling(np.array([1.0, 0.0, 5.0, 900.0, 0.2]), np.array([2.0, 1.0, 3.0, 0.1, 10.0]))
     bends = preparation_bends(f.basis.preparation, scaling)
     truth = f.basis.preparation((X - scaling.shift) * scaling.factor)
-    found = np.column_stack([np.interp(x, *one) for x, *one in zip(X.T, bends.knots, bends.values)])
+    found = np.column_stack([np.interp(x, *one) for x, one in zip(X.T, bends)])
     np.testing.assert_allclose(found, truth, atol=1e-12)
 
 
@@ -179,15 +143,15 @@ def classes():
     return X, y, KernelClassifier(max_vectors=12).fit(X, y)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_intervals_whose_scale_is_learned(noisy, dtype, rng, tmp_path):
-    X, y, model = noisy
-    new, tolerance = around(X, rng), DTYPES[dtype] * np.ptp(y)
-    truth = model.predict_interval(new, 0.8)
-    code = Compiled(compile_library(tmp_path, to_c(model, dtype=dtype, coverage=0.8)), "model", dtype)
-    np.testing.assert_allclose(code.write("interval", new, 2), truth, rtol=0, atol=tolerance)
-    found = run_onnx(to_onnx(model, dtype=dtype, coverage=0.8), new, dtype)
-    np.testing.assert_allclose(np.column_stack([found["lower"], found["upper"]]), truth, rtol=0, atol=tolerance)
+@pytest.mark.parametrize("which", ["noisy", "classes"])
+def test_intervals_sets_and_novelty(which, rng, tmp_path, request):
+    """Intervals whose scale is learned, and novelty of prepared columns."""
+    X, _, model = request.getfixturevalue(which)
+    new = around(X, rng)
+    novelty, threshold = model.novelty(new), model.novelty_threshold(0.1)
+    assert len(set(novelty > threshold)) == 2
+    clear = new[np.abs(novelty - threshold) > 1e-3]
+    assert_exported(tmp_path, model, clear, {"double": 1e-9, "float": 1e-3}, coverage=0.8, false_alarms=0.1)
 
 
 def test_what_the_sums_of_a_file_share_is_written_once(noisy):
@@ -197,39 +161,6 @@ def test_what_the_sums_of_a_file_share_is_written_once(noisy):
     assert len(re.findall(r"static const double model_vectors", text)) == 2  # of the model, of its novelty
     nodes = [node.op_type for node in to_onnx(model, coverage=0.8, false_alarms=0.1).graph.node]
     assert nodes.count("Unsqueeze") == 5  # two preparations, and distances of three sums
-
-
-def test_sets_of_classes(classes, rng, tmp_path):
-    X, _, model = classes
-    new = around(X, rng)
-    truth = model.predict_set(new, 0.9)
-    code = Compiled(compile_library(tmp_path, to_c(model, coverage=0.9)), "model", "double")
-    function = code._function("predict_set", ctypes.c_int)
-    for row, expected in zip(new, truth):
-        out = np.zeros(3, dtype=np.intc)
-        count = function(code._pointer(row), out.ctypes.data_as(ctypes.POINTER(ctypes.c_int)))
-        assert out.tolist() == expected.astype(int).tolist()
-        assert count == expected.sum()
-    found = run_onnx(to_onnx(model, dtype="double", coverage=0.9), new, "double")
-    np.testing.assert_array_equal(found["set"], truth)
-    np.testing.assert_array_equal(found["label"], model.predict(new))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("which", ["noisy", "classes"])
-def test_novelty_of_prepared_columns(which, dtype, rng, tmp_path, request):
-    X, _, model = request.getfixturevalue(which)
-    new = around(X, rng)
-    truth = model.novelty(new)
-    clear = np.abs(truth - model.novelty_threshold(0.1)) > 1e-4
-    alarm = truth > model.novelty_threshold(0.1)
-    assert 0 < alarm.sum() < len(alarm)
-    code = Compiled(compile_library(tmp_path, to_c(model, dtype=dtype, false_alarms=0.1)), "model", dtype)
-    np.testing.assert_allclose(code.give("novelty", new), truth, rtol=0, atol=max(1e-9, DTYPES[dtype] / 10))
-    np.testing.assert_array_equal(code.give("is_novel", new, ctypes.c_int)[clear], alarm[clear])
-    found = run_onnx(to_onnx(model, dtype=dtype, false_alarms=0.1), new, dtype)
-    np.testing.assert_allclose(found["novelty"][:, 0], truth, rtol=0, atol=max(1e-9, DTYPES[dtype] / 10))
-    np.testing.assert_array_equal(found["is_novel"][clear, 0], alarm[clear])
 
 
 def test_what_a_function_lacks_is_not_written(rng):

@@ -3,7 +3,6 @@ import sys
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -70,43 +69,6 @@ def test_any_number_of_rows(onnx, n, banana):
     }
 
 
-@pytest.mark.parametrize("d", [2, 40])
-def test_far_from_the_origin_float_is_as_good_as_its_input(onnx, d, rng):
-    """Few features are subtracted one by one, many through a matrix product; neither loses the distances."""
-    X = (rng.standard_normal((100, d)) + 1e4 * rng.standard_normal(d)).astype(np.float32).astype(float)
-    y = np.sin(X[:, 0] - X[:, 0].mean())
-    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=2.0 * d**0.5), max_vectors=10, alpha=1e-1).fit(X, y)
-    found = run_onnx(to_onnx(model), X)["variable"]
-    np.testing.assert_allclose(found[:, 0], model.predict(X), rtol=0, atol=1e-4)
-
-
-@pytest.mark.parametrize("d", [2, 40])
-def test_extreme_samples_give_no_nan(onnx, d, rng):
-    X = rng.standard_normal((60, d))
-    # in every direction, also towards the vectors: products of opposite signs overflow to infinity minus infinity
-    far = np.concatenate([1e9 * np.ones((1, d)), 1e300 * np.ones((1, d)), 1.5e308 * np.sign(X)])
-    density = ForwardDensity(bandwidth=1.0, scale="whiten" if d == 2 else "std").fit(X)
-    found = run_onnx(to_onnx(density, dtype="double"), far, "double")["log_density"]
-    assert np.all(np.isfinite(found))
-    np.testing.assert_allclose(found[0, 0], density.score_samples(far[:1])[0], rtol=1e-9)
-    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=1.0), max_vectors=10).fit(X, X[:, 0])
-    found = run_onnx(to_onnx(model, dtype="double"), far, "double")["variable"]
-    np.testing.assert_allclose(found, np.full((62, 1), model.expansion_.offset[0]), rtol=1e-12)
-
-
-def test_sparse_float32_foreign_and_scaled_models(onnx, foreign, banana):
-    X, y, _ = banana
-    to, _ = foreign
-    base = FeatureVectorDiscriminant(kernel=Gaussian(length_scale=1.0), max_vectors=5, alpha=1e-2)
-    for samples, targets in ((sp.csr_array(X), y), (X.astype(np.float32), y), (to(X), to(y))):
-        model = base.fit(samples, targets)
-        truth = np.asarray(model.expansion_.like(X)(X))
-        np.testing.assert_allclose(run_onnx(to_onnx(model), X)["variable"], truth, rtol=0, atol=1e-5)
-    pipeline = make_pipeline(StandardScaler(), base).fit(100 + 10 * X, y)
-    found = run_onnx(to_onnx(pipeline, dtype="double"), 100 + 10 * X, "double")
-    np.testing.assert_allclose(found["probabilities"], pipeline.predict_proba(100 + 10 * X), rtol=0, atol=1e-10)
-
-
 def test_feature_names(onnx, banana):
     pd = pytest.importorskip("pandas")
     X, y, _ = banana
@@ -117,6 +79,13 @@ def test_feature_names(onnx, banana):
     ):
         facts = {entry.key: entry.value for entry in to_onnx(model.fit(frame, y)).metadata_props}
         assert json.loads(facts["feature_names"]) == ["length", "width"]
+
+
+def test_labels_that_do_not_fit(onnx, rng):
+    X = rng.normal(size=(40, 2))
+    y = np.where(X[:, 0] > 0, np.uint64(2**63 + 5), np.uint64(2**63 + 7))
+    with pytest.raises(ValueError, match="the label 9223372036854775815 does not fit into 64 bits with a sign"):
+        to_onnx(FeatureVectorDiscriminant(max_vectors=3).fit(X, y))
 
 
 def test_a_number_too_large_for_float(onnx):

@@ -20,25 +20,19 @@ from sklearn.preprocessing import (
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, ForwardDensity, to_c, to_onnx
 from fewkern.io.c_text import c_comment
 from fewkern.kernels import Gaussian
-from tests.io.running import TYPES, compiled, run_sanitized
-from tests.io.test_every_estimator import TOLERANCE, assert_same, expected
+from tests.io.running import (
+    TOLERANCE,
+    TYPES,
+    assert_exported,
+    assert_same,
+    compiled,
+    expected,
+    run_onnx,
+    run_reference,
+    run_sanitized,
+)
 
 MODEL = FeatureVectorDiscriminant(n_vectors=6, alpha=1e-2, kernel=Gaussian(length_scale=2.0))
-
-
-def _runtime(proto, feed):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    return dict(zip([o.name for o in proto.graph.output], session.run(None, feed)))
-
-
-def _evaluator(proto, feed):
-    from onnx.reference import ReferenceEvaluator
-
-    return dict(zip([o.name for o in proto.graph.output], ReferenceEvaluator(proto).run(None, feed)))
-
-
-RUNS = (_runtime, _evaluator)
 
 
 @pytest.fixture(scope="module")
@@ -93,32 +87,17 @@ def test_a_pipeline_says_the_same_everywhere(name, table, tmp_path):
     if name == "imputed, then looked up":
         X[::9, 2] = np.nan
     model = make_pipeline(COLUMNS[name](), StandardScaler(), MODEL).fit(X, y)
-    new = new_rows(X)
-    truth = expected(model, new)
-    for dtype, tolerance in TOLERANCE.items():
-        assert_same(run_sanitized(tmp_path, model, new, dtype), truth, tolerance)
-        proto = to_onnx(model, dtype=dtype)
-        for run in RUNS:
-            assert_same(run(proto, {"X": new.astype(TYPES[dtype][1])}), truth, tolerance)
-
-
-def test_features_that_are_selected(table, tmp_path):
-    X, y = table
-    model = make_pipeline(SimpleImputer(), StandardScaler(), SelectKBest(k=2), MODEL).fit(X, y)
-    new = new_rows(X)
-    assert_same(run_sanitized(tmp_path, model, new, "double"), expected(model, new), 1e-10)
-    assert_same(_runtime(to_onnx(model, dtype="double"), {"X": new}), expected(model, new), 1e-10)
+    assert_exported(tmp_path, model, new_rows(X))
 
 
 @pytest.mark.filterwarnings("ignore:[A-Za-z]*Density.*:UserWarning")
-@pytest.mark.parametrize("estimator", [FeatureVectorRegressor(max_vectors=5, alpha=1e-2), ForwardDensity()])
-def test_other_models_behind_an_imputer(estimator, table, tmp_path):
-    X, _ = table
-    model = make_pipeline(SimpleImputer(), StandardScaler(), SelectKBest(lambda X, y: -X.std(axis=0), k=2), estimator)
-    model.fit(X, X[:, 0])
-    new = new_rows(X)
-    assert_same(run_sanitized(tmp_path, model, new, "double"), expected(model, new), 1e-9)
-    assert_same(_runtime(to_onnx(model, dtype="double"), {"X": new}), expected(model, new), 1e-9)
+@pytest.mark.parametrize("last", [MODEL, FeatureVectorRegressor(max_vectors=5, alpha=1e-2), ForwardDensity()])
+def test_features_that_are_selected(last, table, tmp_path):
+    X, y = table
+    selection = SelectKBest(k=2) if last is MODEL else SelectKBest(lambda X, y: -X.std(axis=0), k=2)
+    model = make_pipeline(SimpleImputer(), StandardScaler(), selection, last)
+    model.fit(X, y if last is MODEL else X[:, 0])
+    assert_exported(tmp_path, model, new_rows(X), {"double": 1e-9})
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +139,7 @@ def test_texts_are_an_input_of_their_own_in_onnx(frame, text_model):
             "X": new[["size", "x"]].to_numpy().astype(TYPES[dtype][1]),
             "T": new[["wood", "grade"]].to_numpy().astype(object),
         }
-        for run in RUNS:
+        for run in (run_onnx, run_reference):
             assert_same(run(proto, feed), truth, tolerance)
 
 
@@ -194,7 +173,7 @@ def test_what_is_an_error_in_python_is_not_a_number_elsewhere(frame, text_model,
     assert np.isnan(found[0]).all()
     assert np.isfinite(found[1]).all()
     feed = {"X": X[:, [1, 3]], "T": np.array([["ash", "unheard of"], ["ash", "mid"]], dtype=object)}
-    found = _runtime(to_onnx(text_model, dtype="double"), feed)["probabilities"]
+    found = run_onnx(to_onnx(text_model, dtype="double"), feed)["probabilities"]
     assert np.isnan(found[0]).all()
     assert np.isfinite(found[1]).all()
 

@@ -15,15 +15,14 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 import fewkern
 from fewkern import load, save
 from fewkern.datasets import make_banana
-from fewkern.io import archive
 from fewkern.io.save import write_atomically
 from fewkern.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial
+from tests.fuzz.lies import closed, opened
 
 MODELS = [
     fewkern.FeatureVectorSelector(max_vectors=6),
     fewkern.FeatureVectorSelector(max_vectors=6, rule="greedy", projection="symmetric"),
     fewkern.FeatureVectorRegressor(max_vectors=6),
-    fewkern.KernelClassifier(max_vectors=6),
     fewkern.FeatureVectorDiscriminant(max_vectors=6, class_weight={0: 1.0, 1: 2.0}, rule="greedy"),
     fewkern.FeatureVectorDiscriminant(max_vectors=6),
     fewkern.KernelClassifier(max_vectors=6),
@@ -98,17 +97,10 @@ def test_string_classes_and_feature_names(dtype, data, tmp_path):
 def test_sparse_vectors(data, tmp_path):
     X, y = data
     X = sp.csr_matrix(np.where(X > 0.5, X, 0.0))
-    fitted = fewkern.FeatureVectorDiscriminant(kernel="linear").fit(X, y)
+    fitted = make_pipeline(MaxAbsScaler(), fewkern.FeatureVectorDiscriminant(kernel="linear")).fit(X, y)
     again = load(save(fitted, tmp_path / "m.npz"))
-    assert sp.issparse(again.vectors_)
+    assert sp.issparse(again[-1].vectors_)
     assert_same(fitted, again, X)
-
-
-def test_float32(data, tmp_path):
-    X, y = data
-    fitted = fewkern.FeatureVectorRegressor(max_vectors=5).fit(X.astype(np.float32), y)
-    again = load(save(fitted, tmp_path / "m.npz"))
-    assert again.predict(X.astype(np.float32)).dtype == np.float32
 
 
 def test_arrays_of_other_libraries_become_numpy(data, tmp_path, foreign):
@@ -161,13 +153,6 @@ def test_pipelines_of_scalers(scaler, data, tmp_path):
         assert repr(again) == repr(fitted)
         assert_same(fitted, again, samples)
         again.fit(samples, y)
-
-
-def test_a_sparse_pipeline(data, tmp_path):
-    X, y = data
-    X = sp.csr_matrix(np.where(X > 0.5, X, 0.0))
-    fitted = make_pipeline(MaxAbsScaler(), fewkern.FeatureVectorDiscriminant(kernel="linear")).fit(X, y)
-    assert_same(fitted, load(save(fitted, tmp_path / "m.npz")), X)
 
 
 def test_a_pipeline_with_a_step_that_cannot_be_saved(data, tmp_path):
@@ -257,11 +242,10 @@ def test_foreign_files(tmp_path):
 
 
 def rewrite(file, change):
-    """The same file with another header; its checksum is right, unless the format version changed."""
-    with file.open("rb") as handle:
-        header, arrays = archive.unpack(handle, archive.Budget(file.stat().st_size))
+    """The same file with another header; its checksum is right."""
+    header, arrays = opened(file.read_bytes())
     change(header)
-    file.write_bytes(archive.pack(header, arrays))
+    file.write_bytes(closed(header, arrays))
 
 
 @pytest.mark.parametrize("version", [0, 2, 99, True, 1.0, "1", None])
@@ -315,15 +299,6 @@ def test_a_failing_write_leaves_the_old_file_and_nothing_else(tmp_path):
         write_atomically(path, fail)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["out.txt"]
-
-
-def test_a_failing_save_leaves_the_old_model(file, data, monkeypatch):
-    before = file.read_bytes()
-    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("no space left")))
-    with pytest.raises(OSError, match="no space left"):
-        save(fewkern.FeatureVectorSelector(max_vectors=3).fit(data[0]), file)
-    assert file.read_bytes() == before
-    assert [p.name for p in file.parent.iterdir()] == ["model.npz"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")

@@ -16,8 +16,7 @@ from fewkern.arrays import storable as registry
 from fewkern.arrays.storable import floats, indices, samples, storable, stored_classes
 from fewkern.datasets import make_banana
 from fewkern.io.archive import Budget
-from fewkern.io.checks import fits
-from fewkern.io.records import Reader, Writer
+from fewkern.io.records import Reader, Writer, fits
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from fewkern import (
     DensityClassifier,
@@ -13,17 +14,11 @@ from fewkern import (
     FeatureVectorRegressor,
     ForwardDensity,
     KernelExpansion,
-    to_c,
     to_onnx,
 )
-from fewkern.datasets import make_three_gaussians
+from fewkern.datasets import make_banana, make_sinc, make_three_gaussians
 from fewkern.kernels import Gaussian, Polynomial
-from tests.io.running import compiled, run_onnx
-
-
-@pytest.fixture
-def onnx():
-    return pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
+from tests.io.running import assert_exported, run_onnx, run_sanitized
 
 
 def exact(X):
@@ -32,42 +27,50 @@ def exact(X):
 
 
 @pytest.mark.parametrize("unit", [1e-18, 1.0, 1e18, 1e25])
-def test_units_do_not_matter(onnx, tmp_path, rng, unit):
+def test_units_do_not_matter(tmp_path, rng, unit):
     X = exact(unit * rng.normal(size=(100, 3)))
-    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=unit), max_vectors=10, alpha=1e-2).fit(
-        X, X[:, 0] / unit
-    )
-    want = model.predict(X)
-    np.testing.assert_allclose(run_onnx(to_onnx(model), X)["variable"][:, 0], want, atol=1e-4)
-    np.testing.assert_allclose(compiled(tmp_path, model, "float").write("predict", X, 1)[:, 0], want, atol=1e-4)
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=unit), max_vectors=10, alpha=1e-2)
+    assert_exported(tmp_path, model.fit(X, X[:, 0] / unit), X, {"float": 3e-5})
 
 
 @pytest.mark.parametrize("scale", ["std", "whiten"])
-def test_units_of_a_density_do_not_matter(onnx, tmp_path, scale):
+def test_units_of_a_density_do_not_matter(tmp_path, scale):
     X = exact(1e18 * make_three_gaussians(200))
-    model = ForwardDensity(scale=scale, max_vectors=8).fit(X)
-    want = model.score_samples(X)
-    np.testing.assert_allclose(run_onnx(to_onnx(model), X)["log_density"][:, 0], want, atol=1e-3)
-    np.testing.assert_allclose(compiled(tmp_path, model, "float").give("log_density", X), want, atol=1e-3)
+    assert_exported(tmp_path, ForwardDensity(scale=scale, max_vectors=8).fit(X), X, {"float": 1e-5})
+
+
+@pytest.mark.parametrize("d", [2, 40])
+def test_far_from_the_origin_float_is_as_good_as_its_input(tmp_path, d, rng):
+    """Few features are subtracted one by one, many in ONNX through a matrix product; neither loses the distances."""
+    X = exact(rng.standard_normal((100, d)) + 1e4 * rng.standard_normal(d))
+    y = np.sin(X[:, 0] - X[:, 0].mean())
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=2.0 * d**0.5), max_vectors=10, alpha=1e-1).fit(X, y)
+    assert_exported(tmp_path, model, X, {"float": 1e-4})
 
 
 @pytest.mark.parametrize("kernel", ["linear", Polynomial(2), "rbf"])
-def test_a_scaler_far_from_the_origin(onnx, tmp_path, rng, kernel):
+def test_a_scaler_far_from_the_origin(tmp_path, rng, kernel):
     X = 16_000_000 + rng.integers(0, 10, (200, 2)).astype(float)
     y = X[:, 0] + X[:, 1] > 32_000_009
-    model = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(kernel=kernel, max_vectors=3, alpha=1e-2)).fit(
-        X, y
-    )
-    want = model.predict_proba(X)
-    np.testing.assert_allclose(run_onnx(to_onnx(model), X)["probabilities"], want, atol=1e-4)
-    np.testing.assert_allclose(compiled(tmp_path, model, "float").write("predict_proba", X, 2), want, atol=1e-4)
+    model = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(kernel=kernel, max_vectors=3, alpha=1e-2))
+    assert_exported(tmp_path, model.fit(X, y), X, {"float": 1e-4})
 
 
-def test_one_far_vector_among_many_features(onnx, rng):
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "poly", "linear", "linear_spline"])
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 2)), MaxAbsScaler(), RobustScaler()])
+def test_scalers_before_the_model_are_part_of_the_file(scaler, kernel, tmp_path):
+    X, y = make_sinc(80, noise=0.1)
+    X = np.concatenate([300 + 20 * X, np.cos(X)], axis=1)
+    estimator = FeatureVectorRegressor(kernel=kernel, max_vectors=4, alpha=1e-3)
+    model = make_pipeline(scaler, "passthrough", StandardScaler(with_std=False), estimator).fit(X, y)
+    assert_exported(tmp_path, model, X, {"double": 1e-10})
+
+
+def test_one_far_vector_among_many_features(rng):
+    pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
     X = exact(rng.normal(size=(150, 20)))
     X[0] = 1e4
-    V = X[:30]
-    model = KernelExpansion(Gaussian(length_scale=4.0), V, rng.normal(size=(30, 1)), np.zeros(1))
+    model = KernelExpansion(Gaussian(length_scale=4.0), X[:30], rng.normal(size=(30, 1)), np.zeros(1))
     with pytest.warns(UserWarning, match=r"to_onnx: .* far apart .* dtype=\"double\""):
         proto = to_onnx(model)
     # the others do not suffer from it
@@ -78,39 +81,52 @@ def test_one_far_vector_among_many_features(onnx, rng):
     np.testing.assert_allclose(run_onnx(double, X, "double")["variable"], model(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float", "double"])
 @pytest.mark.parametrize("scale", ["std", "whiten"])
-def test_no_number_stays_none_and_far_out_stays_finite(onnx, tmp_path, scale):
+def test_no_number_stays_none_and_far_out_stays_finite(tmp_path, scale, dtype):
     X = make_three_gaussians(200)[:, :2]
-    y = X[:, 0] > np.median(X[:, 0])
     density = ForwardDensity(scale=scale, max_vectors=5)
-    model = DensityClassifier(estimator=density).fit(X, y)
-    single = density.fit(X)
-    for dtype in ("float", "double"):
-        for part in (model, single):
-            folder = tmp_path / f"{dtype}{type(part).__name__}"
-            folder.mkdir()
-            code = compiled(folder, part, dtype)
-            none = np.array([[np.nan, 0.0]])
-            far = np.array([[1e20, 1e20], [-1e20, 3e19]])
-            if part is model:
-                assert np.isnan(code.write("predict_proba", none, 2)).all()
-                # beyond the largest square of a float the classes are alike
-                near = far * 1e-8
-                np.testing.assert_allclose(code.write("predict_proba", near, 2), model.predict_proba(near), atol=1e-3)
-                np.testing.assert_allclose(code.write("predict_proba", far, 2).sum(axis=1), 1.0, atol=1e-6)
-            else:
-                assert np.isnan(code.give("log_density", none)).all()
-                assert np.isfinite(code.give("log_density", far)).all()
-                assert np.isfinite(run_onnx(to_onnx(part, dtype=dtype), far, dtype)["log_density"]).all()
+    model = DensityClassifier(estimator=density).fit(X, X[:, 0] > np.median(X[:, 0]))
+    none, far = np.array([[np.nan, 0.0]]), np.array([[1e20, 1e20], [-1e20, 3e19]])
+    near = far * 1e-8
+    rows = np.concatenate([none, near, far])
+    found = run_sanitized(tmp_path, model, rows, dtype)["probabilities"]
+    assert np.isnan(found[0]).all()
+    np.testing.assert_allclose(found[1:3], model.predict_proba(near), atol=1e-3)
+    # beyond the largest square of a float the classes are alike
+    np.testing.assert_allclose(found[3:].sum(axis=1), 1.0, atol=1e-6)
+    density.fit(X)
+    found = run_sanitized(tmp_path, density, rows, dtype)["log_density"]
+    assert np.isnan(found[0]).all()
+    assert np.isfinite(found[1:]).all()
+    assert np.isfinite(run_onnx(to_onnx(density, dtype=dtype), far, dtype)["log_density"]).all()
 
 
-def test_labels_that_a_file_cannot_hold(onnx, rng):
-    X = rng.normal(size=(40, 2))
-    large = FeatureVectorDiscriminant(max_vectors=3).fit(
-        X, np.where(X[:, 0] > 0, np.uint64(2**63 + 5), np.uint64(2**63 + 7))
-    )
-    with pytest.raises(ValueError, match="the label 9223372036854775815 does not fit into 64 bits with a sign"):
-        to_onnx(large)
-    nul = FeatureVectorDiscriminant(max_vectors=3).fit(X, np.where(X[:, 0] > 0, "a\0b", "c"))
-    with pytest.raises(ValueError, match=r"to_c: the label 'a\\x00b' holds a NUL"):
-        to_c(nul)
+@pytest.mark.parametrize(("d", "scale"), [(2, "std"), (2, "whiten"), (40, "std")])
+def test_a_density_is_finite_wherever_its_samples_are(tmp_path, d, scale, rng):
+    # correlated, so that whitening subtracts numbers that overflow
+    X = make_banana(60)[0] @ np.array([[0.1, 0.09], [0.0, 0.05]]) if d == 2 else rng.standard_normal((60, d))
+    # in every direction, also towards the vectors: products of opposite signs overflow to infinity minus infinity
+    far = np.concatenate([1e9 * np.eye(1, d), 1e300 * np.ones((1, d)), 1.5e308 * np.sign(X - X.mean(axis=0))])
+    density = ForwardDensity(bandwidth=0.4 if d == 2 else 1.0, scale=scale).fit(X)
+    both = run_sanitized(tmp_path, density, far, "double"), run_onnx(to_onnx(density, dtype="double"), far, "double")
+    for found in both:
+        assert np.all(np.isfinite(found["log_density"]))
+        np.testing.assert_allclose(found["log_density"][0, 0], density.score_samples(far[:1])[0], rtol=1e-9)
+    model = FeatureVectorRegressor(kernel=Gaussian(length_scale=1.0), max_vectors=10).fit(X, X[:, 0])
+    found = run_onnx(to_onnx(model, dtype="double"), far, "double")["variable"]
+    np.testing.assert_allclose(found, np.full((62, 1), model.expansion_.offset[0]), rtol=1e-12)
+
+
+def test_sparse_float32_and_foreign_models(tmp_path, foreign):
+    X, to = exact(make_banana(100)[0]), foreign[0]
+    settings = {"max_vectors": 5, "kernel": Gaussian(length_scale=1.0), "alpha": 1e-2}
+    # a model fitted in float32 predicts in float32
+    for rows, tolerance in ((sp.csr_array(X), 1e-10), (X.astype(np.float32), 1e-5), (to(X), 1e-10)):
+        y = X[:, 0] if sp.issparse(rows) else rows[:, 0]
+        model = FeatureVectorRegressor(**settings).fit(rows, y)
+        truth = {"variable": np.asarray(model.expansion_.like(X)(X), dtype=float)}
+        assert_exported(tmp_path, model, X, {"double": tolerance}, truth)
+    density = ForwardDensity(bandwidth=0.5).fit(to(X))
+    truth = {"log_density": np.asarray(density.expansion_.log_density(X))[:, None]}
+    assert_exported(tmp_path, density, X, {"double": 1e-10}, truth)

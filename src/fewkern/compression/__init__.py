@@ -1,13 +1,13 @@
 """Short models that do what fitted ones do."""
 
-from fewkern.compression.compress import compress
-from fewkern.compression.distillation import Agreement
-from fewkern.compression.estimators import (
+from fewkern.compression.compress import (
     CompressedClassifier,
     CompressedDetector,
     CompressedRegressor,
     CompressedTransformer,
+    compress,
 )
+from fewkern.compression.distillation import Agreement
 
 __all__ = [
     "Agreement",

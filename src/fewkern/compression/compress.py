@@ -1,4 +1,8 @@
-"""``fewkern.compress``: a short model that does what a fitted one does."""
+"""``fewkern.compress``: a short model that does what a fitted one does, and the classes of such models.
+
+Compressed models predict like any estimator, and are saved and exported like one, but they have no parameters and are
+not fitted to samples.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +10,163 @@ import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+    is_classifier,
+    is_outlier_detector,
+    is_regressor,
+)
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 
 from fewkern.arrays.namespace import Array, asarray_like, to_numpy
 from fewkern.arrays.progress import shown
 from fewkern.arrays.sampling import seed_from
-from fewkern.arrays.validation import unwrapped, validate_samples
-from fewkern.base import keep_importances
-from fewkern.compression.distillation import Distilled, Function, Goal, Teacher, distill, ladder
-from fewkern.compression.estimators import (
-    CompressedClassifier,
-    CompressedDetector,
-    CompressedModel,
-    CompressedRegressor,
-    CompressedTransformer,
-)
+from fewkern.arrays.storable import storable
+from fewkern.arrays.validation import labels_from_codes, unwrapped, validate_samples
+from fewkern.base import ScoringClassifier, check_samples, keep_importances, kept_importances
+from fewkern.compression.distillation import LEAST_CLASS_ROWS, Agreement, Function, Goal, Teacher, distill, ladder
 from fewkern.compression.sources import ask, check_fitted, teacher
-from fewkern.compression.teaching import LEAST_CLASS_ROWS
+from fewkern.core.expansion import Expansion
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.learn.policy import POLICY
 from fewkern.select.uncertainty import match_temperature
 
-__all__ = ["compress"]
+__all__ = ["CompressedClassifier", "CompressedDetector", "CompressedRegressor", "CompressedTransformer", "compress"]
+
+
+class CompressedModel(BaseEstimator):
+    """Base of the compressed models: a short expansion, and how far it agrees with the model that it came from.
+
+    Attributes
+    ----------
+    expansion_ : GaussianExpansion or KernelExpansion
+        The fitted function; the second where it is the source's own.
+    vectors_, n_vectors_
+        Its vectors, which are no samples any more, and their number.
+    agreement_ : Agreement
+        Agreement with the source, on new samples.
+    feature_importances_ : array of shape (n_features,)
+        Share of every feature in the variation of the short function, as in :class:`KernelRegressor`; a
+        transformer has none.
+    source_ : str
+        Class of the model that this one came from.
+    n_features_in_, feature_names_in_
+        As in the source.
+    """
+
+    expansion_: Expansion
+    agreement_: Agreement
+    source_: str
+    methods_: list[str]
+
+    def fit(self, X: Any, y: Any = None) -> NoReturn:
+        """Refuse: a compressed model is made from a fitted one."""
+        raise TypeError(
+            f"{type(self).__name__}: a compressed model cannot be fitted; fit the model that it came from, and call "
+            "fewkern.compress on that."
+        )
+
+
+def _has(method: str) -> Any:
+    """Make a method available only where the source has it."""
+    return available_if(lambda model: method in model.methods_)
+
+
+@storable
+class CompressedClassifier(ScoringClassifier, CompressedModel):
+    """A short classifier that decides like another one; made by :func:`fewkern.compress`.
+
+    ``predict_proba`` and ``transform`` exist where the source has them.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    class_scores_ : ClassScores
+        How values become classes and probabilities.
+    expansion_, vectors_, n_vectors_, agreement_, source_
+        As in every compressed model: the short function, its vectors, and how far it agrees with the source.
+    """
+
+    feature_importances_ = kept_importances
+
+    @_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of every class, shape ``(n_samples, n_classes)``, in the order of ``classes_``."""
+        return super().predict_proba(X)
+
+    @_has("predict_proba")
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of every class."""
+        return super().predict_log_proba(X)
+
+    @_has("transform")
+    def transform(self, X: Any) -> Array:
+        """Components of the samples, as the source gives them."""
+        return self._values(X)
+
+
+@storable
+class CompressedRegressor(RegressorMixin, CompressedModel):
+    """A short function with the predictions of a regression; made by :func:`fewkern.compress`."""
+
+    single_: bool
+    feature_importances_ = kept_importances
+
+    def predict(self, X: Any) -> Array:
+        """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``, as the source gives them."""
+        values = self.expansion_(check_samples(self, X))
+        return values[:, 0] if self.single_ else values
+
+
+@storable
+class CompressedTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CompressedModel):
+    """Short functions with the components of a transformer; made by :func:`fewkern.compress`."""
+
+    def transform(self, X: Any) -> Array:
+        """Components of the samples, shape ``(n_samples, n_components)``."""
+        return self.expansion_(check_samples(self, X))
+
+
+@storable
+class CompressedDetector(CompressedModel):
+    """A short function that finds the outliers of another one (OneClassSVM); made by :func:`fewkern.compress`.
+
+    Attributes
+    ----------
+    offset_ : float
+        ``score_samples`` at the border, as in the source.
+    classes_
+        -1 (outlier) and 1, for exports.
+    """
+
+    offset_: float
+    feature_importances_ = kept_importances
+
+    def decision_function(self, X: Any) -> Array:
+        """Distance from the border, negative for outliers; shape ``(n_samples,)``."""
+        return self.expansion_(check_samples(self, X))[:, 0]
+
+    def score_samples(self, X: Any) -> Array:
+        """``decision_function`` without the offset."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> Array:
+        """-1 for outliers, 1 for other samples."""
+        values = self.expansion_(check_samples(self, X))
+        return labels_from_codes(self.classes_, self.class_scores_.codes(values))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "outlier_detector"
+        return tags
 
 
 def compress(
@@ -141,11 +275,25 @@ def compress(
     goal = Goal(sizes, tolerance, int(model.classes_.shape[0]) if is_classifier(model) else 0)
     follow: Any = shown("compress: moving vectors", len(sizes)) if verbose else nullcontext(lambda _: None)
     with follow as step:
-        found = distill(long, samples, fresh, goal, seed_from(random_state), step)
-    for text in _doubts(model, found, tolerance):
-        warnings.warn(f"compress: {text}", UserWarning, stacklevel=2)
-    made = _estimator(model, long, found.function, samples)
-    made.agreement_ = found.agreement
+        short, agreement, rare = distill(long, samples, fresh, goal, seed_from(random_state), step)
+    name = type(model).__name__
+    if agreement.loss > tolerance:
+        warnings.warn(
+            f"compress: {short.n_vectors} vectors do not agree with this {name} to the tolerance {tolerance:g}: "
+            f"{agreement} on new samples; raise n_vectors or tolerance, or pass more samples X.",
+            UserWarning,
+            stacklevel=2,
+        )
+    if rare and goal.n_classes:
+        classes = ", ".join(repr(to_numpy(model.classes_)[c].item()) for c in rare[:5])
+        warnings.warn(
+            f"compress: this {name} decides for {classes} on fewer than {LEAST_CLASS_ROWS} samples, too few to tell "
+            "whether the short model keeps such decisions; pass more of these samples.",
+            UserWarning,
+            stacklevel=2,
+        )
+    made = _estimator(model, long, short, samples)
+    made.agreement_ = agreement
     return made
 
 
@@ -156,23 +304,6 @@ def _samples(model: Any, long: Teacher, X: Any) -> Array:
     if long.vectors is None:
         raise ValueError(f"compress: a {type(model).__name__} has no vectors; pass X, samples to agree on.")
     return long.vectors
-
-
-def _doubts(model: Any, found: Distilled, tolerance: float) -> list[str]:
-    """What has to be said of a model that may not agree."""
-    texts, name, size = [], type(model).__name__, found.function.n_vectors
-    if found.agreement.loss > tolerance:
-        texts.append(
-            f"{size} vectors do not agree with this {name} to the tolerance {tolerance:g}: {found.agreement} on new "
-            "samples; raise n_vectors or tolerance, or pass more samples X."
-        )
-    if found.rare and is_classifier(model):
-        classes = ", ".join(repr(to_numpy(model.classes_)[c].item()) for c in found.rare[:5])
-        texts.append(
-            f"this {name} decides for {classes} on fewer than {LEAST_CLASS_ROWS} samples, too few to tell whether "
-            "the short model keeps such decisions; pass more of these samples."
-        )
-    return texts
 
 
 def _check(n_vectors: Any, tolerance: Any, random_state: Any) -> None:

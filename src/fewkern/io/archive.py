@@ -12,6 +12,7 @@ import io
 import json
 import math
 import struct
+import sys
 import zipfile
 import zlib
 from typing import IO, Any, TypeAlias
@@ -41,12 +42,8 @@ _BYTES_PER_TEXT = 160
 _NAME_COPIES = 3
 # Features that a model may declare beyond those that its file has room for: of dense rows, and of sparse ones.
 _FREE_COLUMNS, _FREE_SPARSE_COLUMNS = 2**18, 2**20
-# booleans, integers, floating-point numbers, text
-_KINDS = "biufU"
-_LAST_CODE_POINT = 0x10FFFF
 # The header before every member of a zip: signature, 22 bytes that the directory repeats, lengths of name and extras.
 _LOCAL_HEADER = struct.Struct("<4s22x2H")
-_LOCAL_SIGNATURE = b"PK\x03\x04"
 
 
 class ModelFileError(ValueError):
@@ -183,7 +180,7 @@ def _member(handle: IO[bytes], info: zipfile.ZipInfo) -> bytes:
     """
     handle.seek(info.header_offset)
     signature, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(handle.read(_LOCAL_HEADER.size))
-    if signature != _LOCAL_SIGNATURE:
+    if signature != b"PK\x03\x04":
         raise ModelFileError("a member is not where the directory says")
     handle.seek(name_bytes + extra_bytes, io.SEEK_CUR)
     content, whole = handle.read(info.compress_size), True
@@ -217,15 +214,14 @@ def _from_npy(content: bytes) -> np.ndarray[Any, Any]:
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ModelFileError("an array has an unknown format")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    if dtype.kind not in _KINDS or dtype.itemsize == 0:
+    if dtype.kind not in "biufU" or dtype.itemsize == 0:  # booleans, integers, floating-point numbers, text
         raise ModelFileError(f"an array has the type {dtype}")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
         raise ModelFileError(f"an array of shape {shape} does not have that many numbers")
-    view: np.ndarray[Any, Any] = np.ndarray(
-        shape, dtype, buffer=content, offset=stream.tell(), order="F" if fortran else "C"
-    )
-    array = view.astype(dtype.newbyteorder("="), order="K")
-    if dtype.kind == "U" and array.size and array.reshape(-1).view(np.uint32).max() > _LAST_CODE_POINT:
+    order: Any = "F" if fortran else "C"
+    view: Any = np.ndarray(shape, dtype, buffer=content, offset=stream.tell(), order=order)
+    array: np.ndarray[Any, Any] = view.astype(dtype.newbyteorder("="), order="K")
+    if dtype.kind == "U" and array.size and array.reshape(-1).view(np.uint32).max() > sys.maxunicode:
         raise ModelFileError("a text holds characters that do not exist")
     if dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
         raise ModelFileError("a truth value is neither true nor false")

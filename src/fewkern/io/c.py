@@ -12,24 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.c_text import c_head, c_lines, c_loops, c_number, c_string
 from fewkern.io.describe import plan
-from fewkern.io.plan import (
-    DTYPES,
-    Bends,
-    Bounds,
-    Classes,
-    Copy,
-    Inputs,
-    LogSum,
-    Members,
-    Number,
-    Plan,
-    Sum,
-    Trust,
-    Unexplained,
-)
+from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, LogSum, Number, Plan, Sum, Vector
 from fewkern.io.save import write_atomically
 
 __all__ = ["to_c"]
@@ -104,7 +91,7 @@ def to_c(
         raise ValueError(
             f"to_c: name must be a C identifier (a letter, then letters, digits and underscores), got {name!r}."
         )
-    text = _Writer(plan(model, dtype, "to_c", Trust(coverage, false_alarms)), name, dtype).text()
+    text = _Writer(plan(model, dtype, "to_c", coverage, false_alarms), name, dtype).text()
     if path is not None:
         write_atomically(path, lambda handle: handle.write(text.encode("ascii")))
     return text
@@ -143,10 +130,10 @@ class _Writer:
             self._class_functions(plan.classes)
         if plan.bounds is not None:
             self._bounds(plan.bounds, len(plan.sums))
-        if plan.members is not None:
-            self._members(plan.members)
-        if plan.unexplained is not None:
-            self._unexplained(plan.unexplained, len(plan.sums) + 1)
+        if plan.set_threshold is not None:
+            self._set(plan.set_threshold)
+        if plan.novelty is not None:
+            self._novelty(plan.novelty, len(plan.sums) + 1)
         functions = "\n".join(self.functions)
         head = c_head(plan, n, self._about_size(), self.prototypes)
         return "\n".join([head, *self.constants, *c_loops(functions, n, t), functions])
@@ -159,10 +146,6 @@ class _Writer:
         values = np.asarray(values, dtype=float)
         texts = [["NAN" if gaps and np.isnan(v) else self._number(v) for v in row] for row in np.atleast_2d(values)]
         return self._constant(self.dtype, what, texts, np.dtype(DTYPES[self.dtype]).itemsize)
-
-    def _whole_numbers(self, what: str, rows: list[list[int]]) -> str:
-        """A constant array of whole numbers; returns its name."""
-        return self._constant("int", what, [[str(v) for v in row] for row in rows], np.dtype(np.intc).itemsize)
 
     def _constant(self, kind: str, what: str, texts: list[list[str]], itemsize: int) -> str:
         size, rows = sum(map(len, texts)), ",\n".join(map(c_lines, texts))
@@ -215,47 +198,46 @@ class _Writer:
             [*lines, "return -1;"],
         )
 
-    def _bent(self, bends: Bends, i: int) -> str:
+    def _bent(self, bends: tuple[tuple[Vector, Vector], ...], i: int) -> str:
         """The statement that makes ``t`` from the features; tables that features share are written once."""
         pools: tuple[list[float], list[float]] = ([], [])
         starts: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})
         places = []
-        for tables in zip(bends.knots, bends.values):
+        for tables in bends:
             place = [len(tables[0])]
             for table, pool, start in zip(tables, pools, starts):
                 if table.tobytes() not in start:
                     start[table.tobytes()] = len(pool)
                     pool += table.tolist()
                 place.append(start[table.tobytes()])
-            places.append(place)
+            places.append([str(one) for one in place])
         knots, values = self._array(f"knots{i}", pools[0]), self._array(f"values{i}", pools[1])
-        n, where = self.name, self._whole_numbers(f"places{i}", places)
+        n, where = self.name, self._constant("int", f"places{i}", places, np.dtype(np.intc).itemsize)
         return f"{n}_prepare({self.sample}, {where}, {knots}, {values}, {len(places)}, t);"
 
     def _prepare(self, part: Sum | LogSum, i: int, d: int) -> list[str]:
         """Statements that make ``z`` from the sample ``x``, and ``t`` where there are bends."""
         n, t, x = self.name, self.dtype, self.sample
-        first = [] if x == "x" else [f"{t} u[{d}];", f"{n}_features(x, u);"]
+        lines = [] if x == "x" else [f"{t} u[{d}];", f"{n}_features(x, u);"]
         if isinstance(part, Sum) and part.bends is not None:
-            first += [f"{t} t[{d}];", self._bent(part.bends, i)]
+            lines += [f"{t} t[{d}];", self._bent(part.bends, i)]
             x = "t"
         if part.factor is None:
-            return [*first, f"const {t} *const z = {x};"]
-        if part.shift is None:
-            assert isinstance(part, Sum)
-            factor, r = self._array(f"factor{i}", part.factor), part.vectors.shape[1] - d
-            lines = [*first, f"{t} z[{d + r}];", f"{n}_stretch({x}, {factor}, {d}, z);"]
-            if part.directions is None:
-                return lines
-            directions = self._array(f"directions{i}", part.directions)
-            more = [f"for (int k = {d}; k < {d + r}; k++) {{", "    z[k] = 0;", "}"]
-            return [*lines, *more, f"{n}_linear({x}, {directions}, {r}, {d}, z + {d});"]
-        shift, factor = self._array(f"shift{i}", part.shift), self._array(f"factor{i}", part.factor)
-        if part.factor.ndim == 1:
-            lines = [*first, f"{t} z[{d}];", f"{n}_scale({x}, {shift}, {factor}, {d}, z);"]
+            return [*lines, f"const {t} *const z = {x};"]
+        shift = None if part.shift is None else self._array(f"shift{i}", part.shift)
+        factor = self._array(f"factor{i}", part.factor)
+        if shift is None:
+            r = part.vectors.shape[1] - d
+            lines += [f"{t} z[{d + r}];", f"{n}_stretch({x}, {factor}, {d}, z);"]
+            if r:
+                directions = self._array(f"directions{i}", part.directions)  # type: ignore[union-attr]
+                lines += [f"for (int k = {d}; k < {d + r}; k++) {{", "    z[k] = 0;", "}"]
+                lines += [f"{n}_linear({x}, {directions}, {r}, {d}, z + {d});"]
+        elif part.factor.ndim == 1:
+            lines += [f"{t} z[{d}];", f"{n}_scale({x}, {shift}, {factor}, {d}, z);"]
         else:
             bound = self._array(f"bound{i}", product_bound(part.factor, self.largest))
-            lines = [*first, f"{t} y[{d}], z[{d}];", f"{n}_rotate({x}, {shift}, {factor}, {bound}, {d}, y, z);"]
+            lines += [f"{t} y[{d}], z[{d}];", f"{n}_rotate({x}, {shift}, {factor}, {bound}, {d}, y, z);"]
         if isinstance(part, LogSum):
             lines.append(f"{n}_clip(z, {self._number(square_limit(d, self.largest))}, {d});")
         return lines
@@ -303,29 +285,44 @@ class _Writer:
         n, t, count, s = self.name, self.dtype, len(classes.labels), self.plan.n_scores
         names = ",\n    ".join(c_string(str(label)) for label in classes.labels)
         self.constants.append(f"static const char *const {n}_classes[{count}] = {{\n    {names}\n}};\n")
-        self._public(f"void {n}_decision(const {t} *x, {t} *out)", f"{s} score(s) to out", self._scores(classes))
+        self._public(f"void {n}_decision(const {t} *x, {t} *out)", f"{s} score(s) to out", self._scores(classes.scores))
         decide = f"return {n}_largest(scores, {count});" if s > 1 else "return scores[0] > 0;"
         lines = [f"{t} scores[{s}];", f"{n}_decision(x, scores);", decide]
         self._public(f"int {n}_predict(const {t} *x)", f"number of the class, 0 to {count - 1}", lines)
         if classes.probable:
-            self._probabilities(classes)
+            lines = [f"{n}_decision(x, out);", *self._probabilities(classes.scores, count)]
+            self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
         self._public(
             f"const char *{n}_class_name(int number)",
             "label of a class, 0 if there is no such class",
             [f"return number >= 0 && number < {count} ? {n}_classes[number] : 0;"],
         )
 
-    def _probabilities(self, classes: Classes) -> None:
-        n, t, count = self.name, self.dtype, len(classes.labels)
-        lines = [f"{n}_decision(x, out);"]
+    def _scores(self, scores: ClassScores) -> list[str]:
+        """Statements that write the scores to ``out``."""
+        n, q, s = self.name, self.plan.n_values, self.plan.n_scores
+        if scores.weights is None:
+            if scores.offset is None:
+                return self._values("out")
+            return [*self._values("out"), f"{n}_add(1, {self._array('score_offset', scores.offset)}, {s}, out);"]
+        weights = self._array("score_weights", scores.weights.T)
+        offset = self._array("score_offset", np.zeros(s) if scores.offset is None else scores.offset)
+        return [
+            f"{self.dtype} values[{q}];",
+            *self._values("values"),
+            f"{n}_start({offset}, {s}, out);",
+            f"{n}_linear(values, {weights}, {s}, {q}, out);",
+        ]
+
+    def _probabilities(self, scores: ClassScores, count: int) -> list[str]:
+        """Statements that turn the scores in ``out`` into probabilities."""
+        n, lines = self.name, []
         if self.plan.n_scores == 1:
-            slope, level = classes.shares or (0.0, 0.0)
+            slope, level = scores.shares or (0.0, 0.0)
             lines.append(f"{n}_two(out, {self._number(slope)}, {self._number(level)});")
-        if classes.shares is None:
-            lines.append(f"{n}_softmax(out, {count}, {self._number(classes.factor)});")
-        else:
-            lines.append(f"{n}_shares(out, {count});")
-        self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
+        if scores.shares is None:
+            return [*lines, f"{n}_softmax(out, {count}, {self._number(scores.factor)});"]
+        return [*lines, f"{n}_shares(out, {count});"]
 
     def _bounds(self, bounds: Bounds, i: int) -> None:
         n, t, q = self.name, self.dtype, self.plan.n_values
@@ -338,43 +335,28 @@ class _Writer:
             least, most = self._array("least_scale", bounds.limits[0]), self._array("most_scale", bounds.limits[1])
             lines = [f"{t} scale[{q}];", *lines, f"{n}_sum{i}(x, scale);"]
             lines.append(f"{n}_scaled_bounds(values, {factor}, scale, {least}, {most}, {q}, out);")
-        meaning = f"lower and upper bound of every value, of coverage {bounds.coverage:g}, to out ({2 * q} numbers)"
+        of = f"of coverage {self.plan.coverage:g}"
+        meaning = f"lower and upper bound of every value, {of}, to out ({2 * q} numbers)"
         self._public(f"void {n}_interval(const {t} *x, {t} *out)", meaning, lines)
 
-    def _members(self, members: Members) -> None:
+    def _set(self, threshold: float) -> None:
         n, t, count = self.name, self.dtype, len(self.plan.classes.labels)  # type: ignore[union-attr]
         lines = [f"{t} proba[{count}];", f"{n}_predict_proba(x, proba);"]
-        lines.append(f"return {n}_members(proba, {count}, {self._number(members.threshold)}, out);")
-        meaning = f"1 for every class in the set of coverage {members.coverage:g}, else 0, to out; how many there are"
+        lines.append(f"return {n}_members(proba, {count}, {self._number(threshold)}, out);")
+        of = f"of coverage {self.plan.coverage:g}"
+        meaning = f"1 for every class in the set {of}, else 0, to out; how many there are"
         self._public(f"int {n}_predict_set(const {t} *x, int *out)", meaning, lines)
 
-    def _unexplained(self, part: Unexplained, i: int) -> None:
-        n, t, m = self.name, self.dtype, len(part.features.offset)
-        self._sum(part.features, i)
+    def _novelty(self, features: Sum, i: int) -> None:
+        n, t, m = self.name, self.dtype, len(features.offset)
+        self._sum(features, i)
         lines = [f"{t} z[{m}];", f"{n}_sum{i}(x, z);", f"return {n}_unexplained(z, {m});"]
         self._public(f"{t} {n}_novelty(const {t} *x)", "how unlike the training samples, 0 to 1", lines)
         self._public(
             f"int {n}_is_novel(const {t} *x)",
-            f"1 if the novelty is above that of all but {part.false_alarms:g} of usual samples, else 0",
-            [f"return {n}_novelty(x) > {self._number(part.threshold)};"],
+            f"1 if the novelty is above that of all but {self.plan.false_alarms:g} of usual samples, else 0",
+            [f"return {n}_novelty(x) > {self._number(self.plan.novelty_threshold)};"],
         )
-
-    def _scores(self, classes: Classes) -> list[str]:
-        """Statements that write the scores to ``out``."""
-        n, q, s = self.name, self.plan.n_values, self.plan.n_scores
-        if classes.weights is None:
-            if classes.offset is None:
-                return self._values("out")
-            offset = self._array("score_offset", classes.offset)
-            return [*self._values("out"), f"{n}_add(1, {offset}, {s}, out);"]
-        weights = self._array("score_weights", classes.weights.T)
-        offset = self._array("score_offset", np.zeros(s) if classes.offset is None else classes.offset)
-        return [
-            f"{self.dtype} values[{q}];",
-            *self._values("values"),
-            f"{n}_start({offset}, {s}, out);",
-            f"{n}_linear(values, {weights}, {s}, {q}, out);",
-        ]
 
     def _about_size(self) -> str:
         tables = any(kind == "int" for kind, _ in self.arrays)

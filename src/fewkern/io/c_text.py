@@ -13,8 +13,6 @@ from fewkern.io.plan import DTYPES, Plan
 
 __all__ = ["c_comment", "c_head", "c_library", "c_lines", "c_loops", "c_number", "c_string"]
 
-# Numbers and texts are broken into lines of about this length.
-_LINE_LENGTH = 110
 # C99 guarantees string literals of at least this many bytes.
 _LONGEST_STRING_BYTES = 4095
 
@@ -60,7 +58,7 @@ def c_lines(numbers: list[str]) -> str:
     """Numbers with commas, in lines of readable length."""
     lines, line = [], "   "
     for text in numbers:
-        if len(line) + len(text) > _LINE_LENGTH and line.strip():
+        if len(line) + len(text) > 110 and line.strip():
             lines.append(line)
             line = "   "
         line += f" {text},"

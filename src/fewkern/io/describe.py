@@ -1,8 +1,13 @@
-"""From any fitted model to its plan."""
+"""From any fitted model to its plan: one or more sums over vectors, for numbers of a given type.
+
+Widths of kernels, the scaling of a density and the scalers of a pipeline all become the first step of a sum.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import functools
+import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,62 +15,78 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.arrays.storable import stored_classes
 from fewkern.arrays.validation import unwrapped
 from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.core.kernels import Gaussian, Laplacian
+from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.core.preparation import Preparation, Prepared, Preparing, Scaling
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.io.pipelines import LinearEnd, prepare, split_end, steps_of
-from fewkern.io.plan import (
-    DTYPES,
-    Bounds,
-    Classes,
-    Inputs,
-    LogSum,
-    Members,
-    Plan,
-    Sum,
-    Trust,
-    Unexplained,
-)
-from fewkern.io.sums import as_double, as_log_sum, as_sum, preparation_bends
+from fewkern.io.pipelines import LinearEnd, identity, prepare, split_end
+from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum, Vector
 from fewkern.io.trial import is_fitted
 from fewkern.select.base import interval_quantiles
 
-__all__ = ["plan"]
+__all__ = ["plan", "preparation_bends"]
 
-# A threshold that no probability exceeds: all classes are in the set.
-_ALL = 2.0
+_KINDS: dict[type, Any] = {
+    Gaussian: "gaussian",
+    Laplacian: "laplacian",
+    Polynomial: "polynomial",
+    Linear: "linear",
+    LinearSpline: "spline",
+}
+_REASONS: dict[type, str] = {
+    Precomputed: "whose values you compute, so the model does not hold the vectors",
+    Function: "a Python function, which cannot be written in another language",
+}
+# Number of vectors at which the rounding error is estimated, at most.
+_ROUNDING_ROWS = 1000
 
 
-def plan(model: Any, dtype: str, caller: str, trust: Trust | None = None) -> Plan:
-    """Describe ``model`` for numbers of type ``dtype``; errors speak in the name of ``caller``."""
+def plan(model: Any, dtype: str, caller: str, coverage: float | None = None, false_alarms: float | None = None) -> Plan:
+    """Describe ``model`` for numbers of type ``dtype``; errors speak in the name of ``caller``.
+
+    Intervals or sets of classes are part of the plan where ``coverage`` is given, novelty where ``false_alarms`` is.
+    """
     if dtype not in DTYPES:
         raise ValueError(f'{caller}: dtype must be "float" or "double", got {dtype!r}.')
-    found, inputs = _unwrap(unwrapped(model, caller), caller)
-    parts = _on_features(found.model, caller) if isinstance(found.model, LinearEnd) else _parts(found.model, caller)
-    scaler = found.scaling or Scaling(np.zeros(parts.n_features), np.ones(parts.n_features))
-    sums: list[Sum | LogSum] = []
-    for expansion in parts.expansions:
-        if isinstance(expansion, KernelMixture):
-            sums.append(as_log_sum(expansion, scaler, dtype, found.log_unit))
-        else:
-            sums.append(as_sum(expansion, scaler, dtype, caller, parts.name))
-    names = found.feature_names or _names(found.model)
-    kernel = _kernel_name(parts.expansions[0])
-    count = sum(expansion.n_vectors for expansion in parts.expansions)
-    title = f"{parts.name}, {kernel}, {count} vectors of {parts.n_features} features"
-    notes = (*found.notes, *parts.notes)
-    described = Plan(
-        title, parts.model, parts.n_features, names, tuple(sums), parts.values, parts.classes, notes, inputs
+    found = _unwrap(unwrapped(model, caller), caller)
+    last, notes = found.model, found.notes
+    values: Any
+    if isinstance(last, LinearEnd):
+        name, expansions, values = type(last.last).__name__, (_on_features(last, caller),), "predict"
+        owner = f"{name} on the features of {type(last.transformer).__name__}"
+        classes, more = last.classes()
+        notes += more
+    else:
+        owner = name = type(last).__name__
+        expansions, values = _expansions(last, caller), _values_of(last)
+        classes = _classes(last) if hasattr(last, "class_scores_") else None
+    n_features = int(expansions[0].vectors.shape[1])
+    scaler = found.scaling or identity(n_features)
+    add = functools.partial(_sum, dtype=dtype, caller=caller, owner=owner)
+    sums = tuple(
+        _log_sum(one, scaler, dtype, found.log_unit) if isinstance(one, KernelMixture) else add(one, scaler)
+        for one in expansions
     )
-    if trust is None:
-        return described
-    return _with_trust(described, found.model, trust, _Summing(scaler, dtype, caller))
+    described = Plan(
+        f"{owner}, {_kernel_name(expansions[0])}, {sum(one.n_vectors for one in expansions)} vectors of "
+        f"{n_features} features",
+        name,
+        n_features,
+        found.feature_names or _names(last),
+        sums,
+        None if values == "predict" and classes is not None else values,
+        classes,
+        notes,
+        found.inputs,
+    )
+    if false_alarms is not None:
+        described = _with_novelty(described, last, false_alarms, scaler, add)
+    return described if coverage is None else _with_coverage(described, last, coverage, scaler, add)
 
 
 def _kernel_name(expansion: Any) -> str:
@@ -76,50 +97,27 @@ def _kernel_name(expansion: Any) -> str:
     return f"{type(expansion.kernel).__name__} kernel"
 
 
-@dataclass(frozen=True)
-class _Summing:
-    """How the sums of a file are written: what a scaler does first, the type of the numbers, whose errors these are."""
-
-    scaler: Scaling
-    dtype: str
-    caller: str
-
-    def __call__(
-        self, expansion: KernelExpansion | GaussianExpansion, owner: str, preparation: Preparation | None = None
-    ) -> Sum:
-        """With a ``preparation``, the expansion is a function of prepared columns."""
-        if preparation is None:
-            return as_sum(expansion, self.scaler, self.dtype, self.caller, owner)
-        count = preparation.n_columns
-        prepared = as_sum(expansion, Scaling(np.zeros(count), np.ones(count)), self.dtype, self.caller, owner)
-        return replace(prepared, bends=preparation_bends(preparation, self.scaler))
-
-
-def _with_trust(described: Plan, model: Any, trust: Trust, summing: _Summing) -> Plan:
-    """The plan with intervals, sets of classes and novelty, as far as they are asked for."""
-    name = described.model
-    if trust.false_alarms is not None:
-        described = replace(described, unexplained=_unexplained(model, trust.false_alarms, summing))
-    if trust.coverage is None:
-        return described
+def _with_coverage(described: Plan, model: Any, coverage: float, scaler: Scaling, add: functools.partial[Sum]) -> Plan:
+    """The plan with intervals or sets of classes."""
     if described.classes is not None and described.classes.probable and hasattr(model, "predict_set"):
-        threshold = set_threshold(model, trust.coverage)
-        return replace(described, members=Members(trust.coverage, min(threshold, _ALL)))
+        # above 1 all classes are in the set; where too few samples were held out, the threshold is infinite
+        return replace(described, coverage=coverage, set_threshold=min(set_threshold(model, coverage), 2.0))
     if not hasattr(model, "predict_interval"):
         raise ValueError(
-            f"{summing.caller}: coverage is for models with predict_interval or predict_set, and {name} has none of "
-            "them; leave coverage out."
+            f"{add.keywords['caller']}: coverage is for models with predict_interval or predict_set, and "
+            f"{described.model} has none of them; leave coverage out."
         )
-    intervals = interval_quantiles(model, trust.coverage)
-    factor = np.array([one.quantile(trust.coverage) for one in intervals.scores])
-    if intervals.scale is None:
-        return replace(described, bounds=Bounds(trust.coverage, factor))
-    bounds = Bounds(trust.coverage, factor, summing(intervals.scale, name), as_double(intervals.limits))
-    return replace(described, bounds=bounds)
+    intervals = interval_quantiles(model, coverage)
+    bounds = Bounds(np.array([one.quantile(coverage) for one in intervals.scores]))
+    if intervals.scale is not None:
+        bounds = replace(bounds, scale=add(intervals.scale, scaler), limits=_double(intervals.limits))
+    return replace(described, coverage=coverage, bounds=bounds)
 
 
-def _unexplained(model: Any, false_alarms: float, summing: _Summing) -> Unexplained:
-    name, caller = type(model).__name__, summing.caller
+def _with_novelty(
+    described: Plan, model: Any, false_alarms: float, scaler: Scaling, add: functools.partial[Sum]
+) -> Plan:
+    name, caller = described.model, add.keywords["caller"]
     if not hasattr(model, "novelty_threshold"):
         raise ValueError(f"{caller}: {name} has no novelty; leave false_alarms out.")
     threshold, basis = model.novelty_threshold(false_alarms), model.novelty_.basis
@@ -130,49 +128,32 @@ def _unexplained(model: Any, false_alarms: float, summing: _Summing) -> Unexplai
             f"center=False, but the kernel of this {name} is {'centered ' if centered else ''}"
             f"{type(basis.kernel).__name__}; leave false_alarms out."
         )
-    features = summing(basis.expansion(), name, model.novelty_.preparation)
-    return Unexplained(false_alarms, features, threshold)
+    preparation = model.novelty_.preparation
+    features = add(basis.expansion(), scaler if preparation is None else identity(preparation.n_columns))
+    if preparation is not None:
+        features = replace(features, bends=preparation_bends(preparation, scaler))
+    return replace(described, false_alarms=false_alarms, novelty=features, novelty_threshold=threshold)
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """What a plan says of a model."""
-
-    name: str
-    model: str
-    n_features: int
-    expansions: tuple[Any, ...]
-    values: Any
-    classes: Classes | None
-    notes: tuple[str, ...] = ()
+def _on_features(end: LinearEnd, caller: str) -> KernelExpansion:
+    """A linear model of the features that a transformer of ours makes: another sum over the same vectors."""
+    (below,) = _expansions(end.transformer, caller)
+    weights, offset = end.affine(below.n_outputs, caller)
+    coef, values = _double(below.coef), _double(below.offset)
+    return KernelExpansion(below.kernel, below.vectors, coef @ weights, values @ weights + offset)
 
 
-def _parts(model: Any, caller: str) -> _Parts:
-    name, expansions = type(model).__name__, _expansions(model, caller)
-    n_features = int(getattr(model, "n_features_in_", expansions[0].vectors.shape[1]))
-    classes = _classes(model) if hasattr(model, "class_scores_") else None
-    return _Parts(name, name, n_features, expansions, _values_of(model, classes), classes)
-
-
-def _on_features(end: LinearEnd, caller: str) -> _Parts:
-    """A linear model of the features that a transformer of ours makes is another sum over the same vectors."""
-    below = _parts(end.transformer, caller)
-    (expansion,) = below.expansions
-    weights, offset = end.affine(expansion.n_outputs, caller)
-    coef, values = as_double(expansion.coef), as_double(expansion.offset)
-    whole = KernelExpansion(expansion.kernel, expansion.vectors, coef @ weights, values @ weights + offset)
-    classes, notes = end.classes()
-    model = type(end.last).__name__
-    name = f"{model} on the features of {below.name}"
-    return _Parts(name, model, below.n_features, (whole,), "predict" if classes is None else None, classes, notes)
-
-
-def _values_of(model: Any, classes: Classes | None) -> Any:
+def _values_of(model: Any) -> Any:
     if isinstance(getattr(model, "expansion_", model), KernelMixture):
         return "log_density"
-    if hasattr(model, "transform"):
-        return "transform"
-    return None if classes is not None else "predict"
+    return "transform" if hasattr(model, "transform") else "predict"
+
+
+def _classes(model: Any) -> Classes:
+    scores = model.class_scores_
+    own = {name: getattr(scores, name) for name in ("weights", "offset")}
+    scores = replace(scores, **{name: None if array is None else _double(array) for name, array in own.items()})
+    return Classes(to_numpy(model.classes_), scores, hasattr(model, "predict_proba"))
 
 
 def _names(model: Any) -> tuple[str, ...] | None:
@@ -180,59 +161,196 @@ def _names(model: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(str(name) for name in names)
 
 
-def _unwrap(model: Any, caller: str) -> tuple[Prepared, Inputs | None]:
-    """The fewkern model inside something that prepares its samples, or at the end of a pipeline; how inputs become
-    its features."""
+def _unwrap(model: Any, caller: str) -> Prepared:
+    """The fewkern model inside something that prepares its samples, or at the end of a pipeline."""
     if isinstance(model, Preparing):
-        found = model.prepared()
-        return found, found.inputs
+        return model.prepared()
     if not isinstance(model, Pipeline):
-        return Prepared(model), None
-    _fitted(model, caller)
-    before, end = split_end(steps_of(model))
+        return Prepared(model)
+    _check_fitted(model, caller)
+    before, end = split_end(model)
     if isinstance(end, Preparing):
         raise TypeError(f"{caller}: a {type(end).__name__} prepares its rows itself; export it without the pipeline.")
     _expansions(end.transformer if isinstance(end, LinearEnd) else end, caller)  # says first if it is not ours
     count = int(model.n_features_in_)
     features = prepare(before, count, caller)
     names = next((_names(step) for step in (*before, end) if _names(step)), None)
-    return Prepared(end, features.scaling, names, notes=features.notes()), features.inputs(count)
+    return Prepared(end, features.scaling, names, notes=features.notes(), inputs=features.inputs(count))
 
 
-def _fitted(model: Any, caller: str) -> None:
+def _check_fitted(model: Any, caller: str) -> None:
     if not is_fitted(model):
         raise NotFittedError(f"{caller}: this {type(model).__name__} is not fitted; call fit first.")
 
 
 def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
     """What the model sums up: one expansion, or one density per class."""
+    name = type(model).__name__
     if isinstance(model, (KernelExpansion, GaussianExpansion, KernelMixture)):
         return (model,)
-    if type(model).__name__ not in stored_classes() or not isinstance(model, BaseEstimator):
+    if name not in stored_classes() or not isinstance(model, BaseEstimator):
         raise TypeError(
             f"{caller}: expected a fitted estimator of fewkern, a pipeline that ends in one (or in a linear model of "
-            f"its features), or an expansion, got {type(model).__name__}."
+            f"its features), or an expansion, got {name}."
         )
-    _fitted(model, caller)
+    _check_fitted(model, caller)
     if not hasattr(model, "expansion_") and not hasattr(model, "basis_"):
         raise TypeError(
-            f"{caller}: a {type(model).__name__} has no kernels to write; export a model that predicts, such as a "
-            "TableModel, which contains its encoder."
+            f"{caller}: a {name} has no kernels to write; export a model that predicts, such as a TableModel, which "
+            "contains its encoder."
         )
     found = model.expansion_ if hasattr(model, "expansion_") else model.basis_.expansion()
     if isinstance(found, ClassMixtures):
         return found.mixtures
     if found.n_outputs == 0:
         raise ValueError(
-            f"{caller}: this {type(model).__name__} found no component, so there is nothing to write; fit it with "
-            "other settings first."
+            f"{caller}: this {name} found no component, so there is nothing to write; fit it with other settings first."
         )
     return (found,)
 
 
-def _classes(model: Any) -> Classes:
-    scores = model.class_scores_
-    weights = None if scores.weights is None else as_double(scores.weights)
-    offset = None if scores.offset is None else as_double(scores.offset)
-    probable = hasattr(model, "predict_proba")
-    return Classes(to_numpy(model.classes_), weights, offset, float(scores.factor), scores.shares, probable)
+# The sums
+
+
+def _double(x: Any) -> Vector:
+    """An array of any library, dense or sparse, in double precision."""
+    return np.asarray(x.toarray() if is_sparse(x) else to_numpy(x), dtype=np.float64)
+
+
+def _sum(expansion: Any, scaler: Scaling, dtype: str, caller: str, owner: str) -> Sum:
+    """An expansion at samples that a scaler changes first; ``owner`` is the model in errors of ``caller``."""
+    if isinstance(expansion, GaussianExpansion):
+        found = _gaussians(expansion, scaler)
+    else:
+        _check_kernel(expansion.kernel, caller, owner)
+        found = _kernels(expansion, scaler, dtype)
+    if dtype == "float" and found.kind != "linear":
+        _warn_about_rounding(expansion, caller, owner)
+    return found
+
+
+def _check_kernel(kernel: Any, caller: str, owner: str) -> None:
+    if type(kernel) not in _KINDS:
+        raise ValueError(
+            f"{caller}: this {owner} has the kernel {type(kernel).__name__}, "
+            + _REASONS.get(type(kernel), "which this writer does not know")
+            + f"; fit with one of {', '.join(cls.__name__ for cls in _KINDS)} to export a model."
+        )
+    rules = [f"{key}={value!r}" for key, value in kernel.rules.items()]
+    if rules:
+        raise ValueError(
+            f"{caller}: the kernel of this {owner} has {', '.join(rules)}, a rule in place of a number; use "
+            "kernel.resolve(X) with the training samples X, as an estimator does."
+        )
+
+
+def _kernels(expansion: KernelExpansion, scaler: Scaling, dtype: str) -> Sum:
+    """A sum of kernels that have no widths."""
+    kernel: Any = expansion.kernel
+    kind = _KINDS[type(kernel)]
+    V, coef, offset = (_double(a) for a in (expansion.vectors, expansion.coef, expansion.offset))
+    if not len(V):  # no vector was kept
+        return Sum("linear", np.zeros((len(offset), len(scaler.shift))), offset)
+    if kind in ("linear", "polynomial"):
+        shift = factor = None
+        rest = np.zeros_like(scaler.shift)  # what z lacks since the shift is rounded
+        if scaler.shift.any() or np.any(scaler.factor != 1):
+            shift, factor = scaler.shift.astype(DTYPES[dtype]).astype(np.float64), scaler.factor
+            rest = (shift - scaler.shift) * factor
+        if kind == "linear":
+            # sum_j c_j <z, v_j> is one vector per output, however many samples were kept
+            vectors = coef.T @ V
+            return Sum("linear", vectors, offset + vectors @ rest, shift=shift, factor=factor)
+        vectors = V * float(kernel.gamma)
+        constant = float(kernel.coef0) + vectors @ rest
+        return Sum("polynomial", vectors, offset, coef, shift, factor, int(kernel.degree), constant)
+    if kind == "spline":
+        centre, gain = np.broadcast_to(_double(kernel.origin), V.shape[1:]), np.ones(V.shape[1])
+    else:
+        # the median: one far vector does not carry it away from the others
+        centre, unit = np.median(V, axis=0), np.sqrt(2.0) if kind == "gaussian" else 1.0
+        gain = np.broadcast_to(1.0 / (unit * _double(kernel.length_scale)), V.shape[1:])
+    shift, factor, vectors = _centred(V, centre, gain, scaler, dtype)
+    return Sum(kind, vectors, offset, coef, shift, factor)
+
+
+def _centred(V: Vector, centre: Vector, gain: Vector, scaler: Scaling, dtype: str) -> tuple[Vector, Vector, Vector]:
+    """Shift and factor of ``z = gain (u - centre)`` seen from the samples, and the vectors after it.
+
+    The shift is first rounded to a number of the file, and the vectors are moved with what it then is: far from the
+    origin nothing is lost but what a sample itself loses when it is stored.
+    """
+    shift = (scaler.shift + centre / scaler.factor).astype(DTYPES[dtype]).astype(np.float64)
+    moved = V - (shift - scaler.shift) * scaler.factor
+    if gain.ndim == 1:
+        return shift, scaler.factor * gain, moved * gain
+    return shift, gain * scaler.factor[None, :], moved @ gain.T
+
+
+def _log_sum(mixture: KernelMixture, scaler: Scaling, dtype: str, log_unit: float) -> LogSum:
+    """A density at samples that a scaler changes first; ``log_unit`` is added to its logarithm."""
+    weights, widths = _double(mixture.weights), _double(mixture.widths)
+    V, transform = _double(mixture.vectors), _double(mixture.transform)
+    kept, dim = weights > 0, V.shape[1]
+    shift, factor, vectors = _centred(V[kept], np.median(V, axis=0), transform, scaler, dtype)
+    determinant = np.log(np.abs(transform)).sum() if transform.ndim == 1 else np.linalg.slogdet(transform)[1]
+    level = np.log(weights[kept]) - dim * np.log(widths[kept])
+    level += determinant - 0.5 * dim * np.log(2 * np.pi) + log_unit
+    return LogSum(vectors, level, 0.5 / widths[kept] ** 2, shift, factor)
+
+
+def preparation_bends(preparation: Preparation, scaler: Scaling) -> tuple[tuple[Vector, Vector], ...]:
+    """Knots and values of every column as the samples see them: the scaler before the preparation moves the knots."""
+    knots, values = _double(preparation.knots), _double(preparation.values).copy()
+    # a knot at the place of the one before it adds nothing
+    new = np.diff(knots, axis=0) > 0
+    kept = np.concatenate([np.ones_like(knots[:1], dtype=bool), new])
+    values[1:] -= np.cumsum(np.where(new, 0.0, np.diff(values, axis=0)), axis=0)
+    knots = scaler.shift + knots / scaler.factor
+    return tuple((knots[own, a], values[own, a]) for a, own in enumerate(kept.T))
+
+
+def _gaussians(expansion: GaussianExpansion, scaler: Scaling) -> Sum:
+    """Gaussians around vectors in the coordinates of the metric, and the linear part."""
+    basis, bends = expansion.basis, preparation_bends(expansion.basis.preparation, scaler)
+    coef, offset, slopes = (_double(a) for a in (expansion.coef, expansion.offset, expansion.slopes.T))
+    if not len(coef):
+        return Sum("linear", slopes, offset, bends=bends)
+    widths = _double(basis.inverse_widths)
+    # widths that are all the same belong to the metric
+    common = float(widths[0]) if np.all(widths == widths[0]) else 1.0
+    scales, directions = (common * np.sqrt(0.5) * _double(a) for a in (basis.scales, basis.directions.T))
+    V = _double(basis.vectors)
+    return Sum(
+        "gaussian",
+        np.concatenate([V * scales, V @ directions.T], axis=1),
+        offset,
+        coef,
+        factor=scales,
+        bends=bends,
+        directions=directions if len(directions) else None,
+        narrow=None if common == widths[0] else widths**2,
+        slopes=slopes if slopes.any() else None,
+    )
+
+
+def _warn_about_rounding(expansion: Any, caller: str, owner: str) -> None:
+    """Warn if coefficients of both signs cancel so far that seven digits leave little of the sum."""
+    step = max(1, -(-expansion.n_vectors // _ROUNDING_ROWS))
+    coef = _double(expansion.coef)
+    if isinstance(expansion, GaussianExpansion):
+        T = expansion.basis.vectors[::step, :]
+        K = np.concatenate([_double(expansion.basis.columns(T)), _double(T)], axis=1)
+        coef = np.concatenate([coef, _double(expansion.slopes)])
+    else:
+        K = _double(expansion.kernel(expansion.vectors[::step, :], expansion.vectors))
+    noise = float(np.finfo(np.float32).eps) * (np.abs(K) @ np.abs(coef)).max()
+    size = float(np.abs(K @ coef + _double(expansion.offset)).max())
+    if noise > ROUNDING * size:
+        warnings.warn(
+            f'{caller}: with dtype="float" rounding may change the outputs of this {owner} by about {noise:.1g} (the '
+            f'largest is about {size:.1g}), because its coefficients cancel; use dtype="double", or fit with a ridge '
+            "or fewer vectors.",
+            UserWarning,
+            stacklevel=6,
+        )

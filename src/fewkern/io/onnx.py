@@ -10,24 +10,11 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.texts import missing_package
+from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.describe import plan
 from fewkern.io.onnx_graph import OPSET, Graph
-from fewkern.io.plan import (
-    ROUNDING,
-    Bends,
-    Bounds,
-    Classes,
-    Copy,
-    Inputs,
-    LogSum,
-    Lookup,
-    Number,
-    Plan,
-    Sum,
-    Trust,
-    Unexplained,
-)
+from fewkern.io.plan import ROUNDING, Bounds, Classes, Copy, Inputs, LogSum, Lookup, Number, Plan, Sum, Vector
 from fewkern.io.save import write_atomically
 
 __all__ = ["OPSET", "to_onnx"]
@@ -107,7 +94,7 @@ def to_onnx(
         import onnx
     except ImportError as error:
         raise missing_package("to_onnx", "onnx") from error
-    described = plan(model, dtype, "to_onnx", Trust(coverage, false_alarms))
+    described = plan(model, dtype, "to_onnx", coverage, false_alarms)
     graph = Graph(onnx, described, dtype)
     if described.inputs is not None:
         graph.sample = _features(graph, described.inputs)
@@ -136,17 +123,16 @@ def _input(g: Graph, inputs: Inputs, source: Copy) -> str:
     if text:
         categories = _as_utf8(inputs.texts[source.column])
         codes = [float(i) for i in range(len(categories))]
-        known = {"keys_strings": categories, "values_floats": codes}
-        value = g.add("LabelEncoder", value, output=None, domain="ai.onnx.ml", default_float=-1.0, **known)
-        value = g.add("Cast", value, to=g.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(g.dtype)))
+        known: dict[str, Any] = {"keys_strings": categories, "values_floats": codes}
+        value = g.add("LabelEncoder", value, domain="ai.onnx.ml", default_float=-1.0, **known)
+        value = g.as_number(value)
     if source.missing is not None:
         value = g.add("Where", g.add("IsNaN", value), g.number(source.missing), value)
     return value
 
 
 def _looked_up(g: Graph, part: Lookup, value: str) -> str:
-    number = g.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(g.dtype))
-    same = g.add("Cast", g.add("Equal", value, g.number(part.keys[None, :])), to=number)
+    same = g.as_number(g.add("Equal", value, g.number(part.keys[None, :])))
     found = g.add("MatMul", same, g.number(part.values))
     known = g.add("ReduceMax", same, axes=[1], keepdims=1)
     unknown = g.constant(part.unknown[None, :].astype(g.dtype))
@@ -163,8 +149,8 @@ def _write(g: Graph, described: Plan) -> None:
         g.result(name, values, g.dtype, ["n", described.n_values])
     if described.bounds is not None:
         _write_bounds(g, described.bounds, values)
-    if described.unexplained is not None:
-        _write_novelty(g, described.unexplained)
+    if described.novelty is not None:
+        _write_novelty(g, described.novelty, described.novelty_threshold)
 
 
 def _write_bounds(g: Graph, bounds: Bounds, values: str) -> None:
@@ -176,12 +162,12 @@ def _write_bounds(g: Graph, bounds: Bounds, values: str) -> None:
         g.result(name, g.add(operator, values, half), g.dtype, ["n", len(bounds.factor)])
 
 
-def _write_novelty(g: Graph, part: Unexplained) -> None:
-    z = _sum(g, part.features)
+def _write_novelty(g: Graph, features: Sum, threshold: float) -> None:
+    z = _sum(g, features)
     explained = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
     novelty = g.add("Clip", g.add("Sub", g.number(1.0), explained), g.number(0.0), g.number(1.0))
     g.result("novelty", novelty, g.dtype, ["n", 1])
-    g.result("is_novel", g.add("Greater", novelty, g.number(part.threshold)), np.bool_, ["n", 1])
+    g.result("is_novel", g.add("Greater", novelty, g.number(threshold)), np.bool_, ["n", 1])
 
 
 def _prepared(g: Graph, part: Sum | LogSum) -> str:
@@ -189,16 +175,14 @@ def _prepared(g: Graph, part: Sum | LogSum) -> str:
     x = _bent(g, part.bends) if isinstance(part, Sum) and part.bends is not None else g.sample
     if part.factor is None:
         return x
-    if part.shift is None:
-        # behind a preparation, so it is bounded
-        assert isinstance(part, Sum)
+    if part.shift is None:  # behind a preparation, so it is bounded
         z = g.add("Mul", x, g.number(part.factor))
-        if part.directions is None:
-            return z
-        return g.add("Concat", z, g.add("MatMul", x, g.number(part.directions.T)), axis=1)
+        if isinstance(part, Sum) and part.directions is not None:
+            z = g.add("Concat", z, g.add("MatMul", x, g.number(part.directions.T)), axis=1)
+        return z
     largest = float(np.finfo(g.dtype).max)
     z = g.add("Sub", x, g.number(part.shift))
-    if isinstance(part, LogSum) and part.factor.ndim == 2:
+    if part.factor.ndim == 2:
         bound = product_bound(part.factor, largest)
         z = g.add("Max", g.add("Min", z, g.number(bound)), g.number(-bound))
         z = g.add("MatMul", z, g.number(part.factor.T))
@@ -210,32 +194,29 @@ def _prepared(g: Graph, part: Sum | LogSum) -> str:
     return g.add("Clip", z, g.number(-limit), g.number(limit))
 
 
-def _bent(g: Graph, bends: Bends) -> str:
-    """The features after their piecewise linear maps."""
-    key = tuple(table.tobytes() for table in (*bends.knots, *bends.values))
-    if key not in g.bent:
-        g.bent[key] = _bent_in_groups(g, bends)
-    return g.bent[key]
-
-
-def _bent_in_groups(g: Graph, bends: Bends) -> str:
-    """The features after their maps, those with equally many pieces together."""
-    counts = [max(len(knots) - 1, 1) for knots in bends.knots]
+def _bent(g: Graph, bends: tuple[tuple[Vector, Vector], ...]) -> str:
+    """The features after their piecewise linear maps, those with equally many pieces together."""
+    key = tuple(table.tobytes() for tables in bends for table in tables)
+    if key in g.bent:
+        return g.bent[key]
+    counts = [max(len(knots) - 1, 1) for knots, _ in bends]
     groups = [[a for a, count in enumerate(counts) if count == own] for own in sorted(set(counts))]
     parts = []
     for group in groups:
         x = g.sample if len(groups) == 1 else g.add("Gather", g.sample, g.axes(*group), axis=1)
-        parts.append(_bent_alike(g, x, [bends.knots[a] for a in group], [bends.values[a] for a in group]))
-    if len(parts) == 1:
-        return parts[0]
-    order = np.argsort([a for group in groups for a in group])
-    return g.add("Gather", g.add("Concat", *parts, axis=1), g.axes(*order), axis=1)
+        parts.append(_bent_alike(g, x, [bends[a] for a in group]))
+    found = parts[0]
+    if len(parts) > 1:
+        order = np.argsort([a for group in groups for a in group])
+        found = g.add("Gather", g.add("Concat", *parts, axis=1), g.axes(*order), axis=1)
+    g.bent[key] = found
+    return found
 
 
-def _bent_alike(g: Graph, x: str, knots: list[Any], values: list[Any]) -> str:
+def _bent_alike(g: Graph, x: str, bends: list[tuple[Vector, Vector]]) -> str:
     """Piecewise linear maps with equally many pieces: sums of ramps, one ramp per piece."""
     # a constant is a piece of length zero
-    K, V = (np.stack([np.resize(table, max(len(table), 2)) for table in tables], axis=1) for tables in (knots, values))
+    K, V = (np.stack([np.resize(table, max(len(table), 2)) for table in tables], axis=1) for tables in zip(*bends))
     gaps, rises = np.diff(K, axis=0), np.diff(V, axis=0)
     slopes = np.divide(rises, gaps, out=np.zeros_like(gaps), where=gaps > 0)
     ramps = g.add("Sub", g.add("Unsqueeze", x, g.axes(1)), g.number(K[None, :-1, :]))
@@ -249,34 +230,27 @@ def _pairs(g: Graph, z: str, vectors: Any) -> tuple[str, str]:
     return g.add("Unsqueeze", z, g.axes(1)), g.number(vectors[None, :, :])
 
 
-def _squared_distances(g: Graph, z: str, vectors: Any, narrow: Any = None) -> str:
+def _squared_distances(g: Graph, z: str, vectors: Vector, narrow: Vector | None = None) -> str:
     """Squared distances ``(n, m)``; times ``narrow``, one factor per vector, where that is given."""
-    distances = _plain_distances(g, z, vectors, 1.0 if narrow is None else float(narrow.max()))
-    return distances if narrow is None else g.add("Mul", distances, g.number(narrow[None, :]))
-
-
-def _plain_distances(g: Graph, z: str, vectors: Any, factor: float) -> str:
-    d = vectors.shape[1]
-    if d <= _DIFFERENCES:
+    if vectors.shape[1] <= _DIFFERENCES:
         gap = g.add("Sub", *_pairs(g, z, vectors))
-        return g.add("ReduceSum", g.add("Mul", gap, gap), g.axes(2), keepdims=0)
-    squares = (vectors**2).sum(axis=1)
-    _warn_about_distance(g, factor * float(squares.max()))
-    own = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
-    both = g.add("MatMul", z, g.number(-2.0 * vectors.T))
-    total = g.add("Add", g.add("Add", both, own), g.number(squares[None, :]))
-    return g.add("Max", total, g.number(0.0))
-
-
-def _warn_about_distance(g: Graph, square: float) -> None:
-    """The expanded square of a distance is a difference of numbers as large as the squared length of a vector."""
-    if float(np.finfo(g.dtype).eps) * square > ROUNDING:
-        warnings.warn(
-            f"to_onnx: some vectors lie far apart for the length scale of the kernel, and with {g.dtype.__name__} and "
-            f'more than {_DIFFERENCES} features distances near them lose digits; use dtype="double", or to_c.',
-            UserWarning,
-            stacklevel=7,
-        )
+        distances = g.add("ReduceSum", g.add("Mul", gap, gap), g.axes(2), keepdims=0)
+    else:
+        squares = (vectors**2).sum(axis=1)
+        # the expanded square is a difference of numbers as large as the squared length of a vector
+        largest = float(squares.max()) * (1.0 if narrow is None else float(narrow.max()))
+        if float(np.finfo(g.dtype).eps) * largest > ROUNDING:
+            warnings.warn(
+                f"to_onnx: some vectors lie far apart for the length scale of the kernel, and with {g.dtype.__name__} "
+                f'and more than {_DIFFERENCES} features distances near them lose digits; use dtype="double", or to_c.',
+                UserWarning,
+                stacklevel=6,
+            )
+        own = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
+        both = g.add("MatMul", z, g.number(-2.0 * vectors.T))
+        total = g.add("Add", g.add("Add", both, own), g.number(squares[None, :]))
+        distances = g.add("Max", total, g.number(0.0))
+    return distances if narrow is None else g.add("Mul", distances, g.number(narrow[None, :]))
 
 
 def _sum(g: Graph, part: Sum) -> str:
@@ -322,10 +296,10 @@ def _log_sum(g: Graph, part: LogSum) -> str:
 
 def _write_classes(g: Graph, described: Plan, classes: Classes, values: str) -> None:
     scores = values
-    if classes.weights is not None:
-        scores = g.add("MatMul", scores, g.number(classes.weights))
-    if classes.offset is not None:
-        scores = g.add("Add", scores, g.number(classes.offset))
+    if classes.scores.weights is not None:
+        scores = g.add("MatMul", scores, g.number(classes.scores.weights))
+    if classes.scores.offset is not None:
+        scores = g.add("Add", scores, g.number(classes.scores.offset))
     each = scores
     if described.n_scores == 1:
         each = g.add("Mul", g.add("Concat", g.add("Neg", scores), scores, axis=1), g.number(0.5))
@@ -333,12 +307,12 @@ def _write_classes(g: Graph, described: Plan, classes: Classes, values: str) -> 
     best = g.add("ArgMax", each, axis=1, keepdims=0)
     g.result("label", g.add("Gather", g.constant(labels), best, axis=0), labels.dtype, ["n"])
     if classes.probable:
-        probabilities = _probabilities(g, classes, scores, each)
+        probabilities = _probabilities(g, classes.scores, scores, each)
         g.result("probabilities", probabilities, g.dtype, ["n", len(classes.labels)])
-        if described.members is not None:
+        if described.set_threshold is not None:
             top = g.add("ReduceMax", probabilities, axes=[1], keepdims=1)
             # there is no Equal or GreaterOrEqual for all types in this operator set: neither less probable nor below
-            apart = g.add("Greater", g.add("Sub", g.number(1.0), probabilities), g.number(described.members.threshold))
+            apart = g.add("Greater", g.add("Sub", g.number(1.0), probabilities), g.number(described.set_threshold))
             below = g.add("Greater", top, probabilities)
             g.result("set", g.add("Not", g.add("And", apart, below)), np.bool_, ["n", len(classes.labels)])
     g.result("decision", scores, g.dtype, ["n", described.n_scores])
@@ -354,12 +328,12 @@ def _labels(labels: Any) -> Any:
     kinds = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
     if labels.dtype.kind in kinds:
         return labels.astype(kinds[labels.dtype.kind])
-    return np.array(_as_utf8(str(label) for label in labels), dtype=object)
+    return np.array(_as_utf8(labels), dtype=object)
 
 
-def _as_utf8(labels: Iterable[str]) -> list[str]:
-    """The labels, once it is sure that all of them can be written."""
-    texts = list(labels)
+def _as_utf8(labels: Iterable[Any]) -> list[str]:
+    """The labels as texts, once it is sure that all of them can be written."""
+    texts = [str(label) for label in labels]
     for text in texts:
         try:
             text.encode()
@@ -368,12 +342,12 @@ def _as_utf8(labels: Iterable[str]) -> list[str]:
     return texts
 
 
-def _probabilities(g: Graph, classes: Classes, scores: str, each: str) -> str:
-    if classes.shares is None:
-        return g.add("Softmax", g.add("Mul", each, g.number(classes.factor)), axis=1)
+def _probabilities(g: Graph, link: ClassScores, scores: str, each: str) -> str:
+    if link.shares is None:
+        return g.add("Softmax", g.add("Mul", each, g.number(link.factor)), axis=1)
     if each != scores:
         # one score s stands for (t - s, t + s) / 2, with t a line in s
-        whole = g.add("Add", g.add("Mul", scores, g.number(classes.shares[0])), g.number(classes.shares[1]))
+        whole = g.add("Add", g.add("Mul", scores, g.number(link.shares[0])), g.number(link.shares[1]))
         each = g.add("Add", each, g.add("Mul", whole, g.number(0.5)))
     positive = g.add("Max", each, g.number(0.0))
     return g.add("Div", positive, g.add("ReduceSum", positive, g.axes(1), keepdims=1))

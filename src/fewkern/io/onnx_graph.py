@@ -13,9 +13,7 @@ from fewkern.io.plan import DTYPES, Plan
 __all__ = ["OPSET", "Graph"]
 
 # The first with axes as an input of Unsqueeze and ReduceSum; runtimes have known it since 2021.
-OPSET, _IR_VERSION = 13, 7
-# Operators for texts; the first with tables from texts to numbers.
-_ML_OPSET = 2
+OPSET = 13
 
 
 class Graph:
@@ -27,7 +25,8 @@ class Graph:
         self.constants: dict[tuple[str, bytes], Any] = {}
         self.outputs: list[Any] = []
         texts = {} if described.inputs is None else described.inputs.texts
-        self.domains = {"": OPSET} | ({"ai.onnx.ml": _ML_OPSET} if texts else {})
+        # the first version of the operators for texts that has tables from texts to numbers
+        self.domains = {"": OPSET} | ({"ai.onnx.ml": 2} if texts else {})
         numbers = described.n_inputs - len(texts)
         self.inputs = [self._info("X", self.dtype, ["n", numbers])] if numbers else []
         self.inputs += [self._info("T", np.dtype(object), ["n", len(texts)])] if texts else []
@@ -54,6 +53,10 @@ class Graph:
                 + ('; use dtype="double".' if np.all(np.isfinite(values)) else "; fit it again on finite samples.")
             )
         return self.constant(array)
+
+    def as_number(self, value: str) -> str:
+        """A result in the type of the graph."""
+        return self.add("Cast", value, to=self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype)))
 
     def constant(self, array: Any) -> str:
         """A constant as it is; what occurs twice is written once."""
@@ -90,7 +93,7 @@ class Graph:
             producer_version=__version__,
             doc_string="\n".join([described.title, *described.notes]),
             opset_imports=[helper.make_opsetid(*domain) for domain in self.domains.items()],
-            ir_version=_IR_VERSION,
+            ir_version=7,
         )
         facts = {"model": described.model}
         if described.classes is not None:

@@ -7,9 +7,11 @@ take up. After a transformer, a linear model of scikit-learn is another sum over
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from itertools import groupby
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -30,31 +32,23 @@ from sklearn.preprocessing import (
 from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import stored_classes
 from fewkern.core.preparation import Scaling
+from fewkern.core.scores import ClassScores
 from fewkern.io.plan import Classes, Copy, Inputs, Lookup, Vector
 from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_positions, is_no_step
 
-__all__ = ["Features", "LinearEnd", "prepare", "split_end", "steps_of"]
+__all__ = ["LinearEnd", "identity", "prepare", "split_end"]
+
+# An input, or a column of the rows that are looked up by one.
+_Origin: TypeAlias = Copy | tuple[Lookup, int]
 
 
-@dataclass(frozen=True)
-class _Table:
-    """Rows of numbers by category of one input."""
-
-    source: Copy
-    keys: Vector
-    values: Vector
-    unknown: Vector
+def identity(count: int) -> Scaling:
+    """The scaling of ``count`` features that does nothing."""
+    return Scaling(np.zeros(count), np.ones(count))
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A feature that is one column of a table."""
-
-    table: _Table
-    column: int
-
-
-_Origin: TypeAlias = Copy | _Entry
+def _copies(count: int) -> tuple[_Origin, ...]:
+    return tuple(Copy(i, None) for i in range(count))
 
 
 @dataclass(frozen=True)
@@ -67,12 +61,6 @@ class Features:
     """Categories of the inputs that are texts."""
     fill: dict[int, str]
     """What is meant by a text that is missing."""
-
-    @classmethod
-    def of_inputs(cls, count: int) -> Features:
-        """The inputs as they are."""
-        copies = tuple(Copy(i, None) for i in range(count))
-        return cls(copies, Scaling(np.zeros(count), np.ones(count)), {}, {})
 
     def select(self, columns: Any) -> Features:
         """Only these features, in this order."""
@@ -89,23 +77,15 @@ class Features:
 
     def inputs(self, count: int) -> Inputs | None:
         """How ``count`` inputs become the features, or None if they are the features."""
-        if self.origins == Features.of_inputs(count).origins:
+        if self.origins == _copies(count):
             return None
-        parts: list[Copy | Lookup] = []
-        i = 0
-        while i < len(self.origins):
-            origin = self.origins[i]
-            if isinstance(origin, Copy):
-                parts.append(origin)
-                i += 1
-                continue
-            same = i
-            while same < len(self.origins) and getattr(self.origins[same], "table", None) is origin.table:
-                same += 1
-            columns = [entry.column for entry in self.origins[i:same] if isinstance(entry, _Entry)]
-            table = origin.table
-            parts.append(Lookup(table.source, table.keys, table.values[:, columns], table.unknown[columns]))
-            i = same
+        parts: list[Any] = []
+        for table, run in groupby(self.origins, lambda one: None if isinstance(one, Copy) else id(one[0])):
+            own: list[Any] = list(run)
+            if table is not None:  # neighbours that come from the same rows are looked up together
+                rows, columns = own[0][0], [column for _, column in own]
+                own = [replace(rows, values=rows.values[:, columns], unknown=rows.unknown[columns])]
+            parts += own
         return Inputs(count, tuple(parts), self.texts)
 
     def notes(self) -> tuple[str, ...]:
@@ -118,7 +98,7 @@ class Features:
 
 def prepare(steps: list[Any], count: int, caller: str) -> Features:
     """The features that steps of a pipeline make of ``count`` inputs; errors speak in the name of ``caller``."""
-    found = Features.of_inputs(count)
+    found = Features(_copies(count), identity(count), {}, {})
     for step in steps:
         found = _after(found, step, caller)
     return found
@@ -128,16 +108,14 @@ def _after(features: Features, step: Any, caller: str) -> Features:
     if is_no_step(step):
         return features
     if isinstance(step, Pipeline):
-        for _, inner in step.steps:
-            features = _after(features, inner, caller)
-        return features
+        return functools.reduce(lambda found, inner: _after(found, inner[1], caller), step.steps, features)
     if isinstance(step, SelectorMixin):
         return features.select(step.get_support(indices=True))
     if type(step) in _SCALERS:
         _refuse(getattr(step, "clip", False), step, "clip=True", caller)
-        shift, factor = _SCALERS[type(step)](step)
-        d = len(features.origins)
-        own = Scaling(np.zeros(d) if shift is None else np.asarray(shift), np.ones(d) if factor is None else factor)
+        own = identity(len(features.origins))
+        given = zip(("shift", "factor"), _SCALERS[type(step)](step))
+        own = replace(own, **{name: np.asarray(value) for name, value in given if value is not None})
         return replace(features, scaling=features.scaling.then(own))
     if type(step) in _STEPS:
         return _STEPS[type(step)](features, step, caller)
@@ -191,12 +169,11 @@ def _imputed(features: Features, step: SimpleImputer, caller: str) -> Features:
 def _encoded(features: Features, step: Any, tables: list[tuple[Vector, Vector]], caller: str) -> Features:
     """Tables (values by category, values of an unknown category) in place of the features."""
     scaled = features.scaling.shift.any() or np.any(features.scaling.factor != 1)
-    encoded = any(isinstance(origin, _Entry) for origin in features.origins)
+    encoded = not all(isinstance(origin, Copy) for origin in features.origins)
     _refuse(bool(scaled or encoded), step, "a scaler or an encoder before it", caller)
     origins: list[_Origin] = []
-    texts = dict(features.texts)
-    for origin, categories, (values, unknown) in zip(features.origins, step.categories_, tables):
-        assert isinstance(origin, Copy)
+    texts, sources = dict(features.texts), cast(tuple[Copy, ...], features.origins)
+    for origin, categories, (values, unknown) in zip(sources, step.categories_, tables):
         labels = list(categories)
         if all(isinstance(label, str) for label in labels):
             texts[origin.column] = tuple(labels)
@@ -205,9 +182,9 @@ def _encoded(features: Features, step: Any, tables: list[tuple[Vector, Vector]],
             numbers = all(isinstance(label, int | float | np.number | np.bool_) for label in labels)
             keys = np.asarray(labels, dtype=float) if numbers else np.array([np.nan])
             _refuse(not np.all(np.isfinite(keys)), step, "categories other than texts and finite numbers", caller)
-        table = _Table(origin, keys, values, unknown)
-        origins += [_Entry(table, k) for k in range(values.shape[1])]
-    return Features(tuple(origins), Features.of_inputs(len(origins)).scaling, texts, features.fill)
+        rows = Lookup(origin, keys, values, unknown)
+        origins += [(rows, k) for k in range(values.shape[1])]
+    return Features(tuple(origins), identity(len(origins)), texts, features.fill)
 
 
 def _one_hot(features: Features, step: OneHotEncoder, caller: str) -> Features:
@@ -278,14 +255,13 @@ class LinearEnd:
                 f"{caller}: between {type(self.transformer).__name__} and the linear model only scalers and "
                 "feature selection have a form outside of Python; fit the pipeline without an encoder."
             )
-        scaling = features.scaling
+        scaling, sources = features.scaling, cast(tuple[Copy, ...], features.origins)
         coef = self.last.coef_.toarray() if is_sparse(self.last.coef_) else self.last.coef_
         weights = np.atleast_2d(np.asarray(coef, dtype=float)).T
         offset = np.broadcast_to(np.asarray(self.last.intercept_, dtype=float), weights.shape[1:])
         whole = np.zeros((count, weights.shape[1]))
         scaled = scaling.factor[:, None] * weights
-        for row, origin in zip(scaled, features.origins):
-            assert isinstance(origin, Copy)
+        for row, origin in zip(scaled, sources):
             whole[origin.column] += row
         return whole, offset - scaling.shift @ scaled
 
@@ -295,7 +271,7 @@ class LinearEnd:
             return None, ()
         has, known = hasattr(self.last, "predict_proba"), _is_logistic(self.last)
         notes = (f"The probabilities of this {type(self.last).__name__} are not written.",) if has and not known else ()
-        return Classes(np.asarray(self.last.classes_), None, None, 1.0, None, known), notes
+        return Classes(np.asarray(self.last.classes_), ClassScores(), known), notes
 
 
 def _is_logistic(model: Any) -> bool:
@@ -310,9 +286,9 @@ def _is_logistic(model: Any) -> bool:
     return how != "multinomial" if two else how != "ovr" and model.solver != "liblinear"
 
 
-def split_end(steps: list[Any]) -> tuple[list[Any], Any]:
+def split_end(pipeline: Pipeline) -> tuple[list[Any], Any]:
     """The steps before the model, and the model: the last step, or a linear one with the transformer before it."""
-    *before, last = steps
+    *before, last = _steps_of(pipeline)
     if type(last) not in LINEAR_MODELS:
         return before, last
     for i in reversed(range(len(before))):
@@ -321,9 +297,9 @@ def split_end(steps: list[Any]) -> tuple[list[Any], Any]:
     return before, last
 
 
-def steps_of(pipeline: Pipeline) -> list[Any]:
+def _steps_of(pipeline: Pipeline) -> list[Any]:
     """The steps of a pipeline, those of pipelines inside it in their place."""
     found: list[Any] = []
     for _, step in pipeline.steps:
-        found += steps_of(step) if isinstance(step, Pipeline) else [step]
+        found += _steps_of(step) if isinstance(step, Pipeline) else [step]
     return found

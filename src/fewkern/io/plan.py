@@ -11,40 +11,16 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-__all__ = [
-    "DTYPES",
-    "ROUNDING",
-    "Bends",
-    "Bounds",
-    "Classes",
-    "Copy",
-    "Inputs",
-    "LogSum",
-    "Lookup",
-    "Members",
-    "Number",
-    "Plan",
-    "Sum",
-    "Trust",
-    "Unexplained",
-    "Vector",
-]
+from fewkern.core.scores import ClassScores
+
+__all__ = ["DTYPES", "ROUNDING", "Bounds", "Classes", "Copy", "Inputs", "LogSum", "Lookup", "Number", "Plan", "Sum"]
+__all__ += ["Vector"]
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Number = Literal["float", "double"]
 DTYPES: dict[str, Any] = {"float": np.float32, "double": np.float64}
 # Rounding that may change an output by more than this part of the largest one is worth a warning.
 ROUNDING = 1e-3
-
-
-@dataclass(frozen=True)
-class Bends:
-    """One map per feature: linear between its knots, constant beyond the first and the last one."""
-
-    knots: tuple[Vector, ...]
-    """Of every feature, ascending and all different."""
-    values: tuple[Vector, ...]
-    """Of every feature, at its knots."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +54,9 @@ class Sum:
     degree: int = 1
     constant: Vector | None = None
     """``(m,)``; only of "polynomial"."""
-    bends: Bends | None = None
+    bends: tuple[tuple[Vector, Vector], ...] | None = None
+    """A map of every feature: its knots, ascending and all different, and the values there. It is linear between the
+    knots, and constant beyond the first and the last one."""
     directions: Vector | None = None
     """``(r, d)``; the vectors then have ``d + r`` entries."""
     narrow: Vector | None = None
@@ -104,45 +82,22 @@ class LogSum:
 
 @dataclass(frozen=True)
 class Classes:
-    """Labels, and what :class:`fewkern.core.scores.ClassScores` says."""
+    """Labels, how values become scores and probabilities, and whether the model gives probabilities at all."""
 
     labels: np.ndarray[Any, Any]
-    weights: Vector | None
-    offset: Vector | None
-    factor: float
-    shares: tuple[float, float] | None
+    scores: ClassScores
     probable: bool
-    """Whether the model gives probabilities."""
 
 
 @dataclass(frozen=True)
 class Bounds:
     """Intervals around the values: ``value -+ factor * exp(g)``, with ``g`` the scale within its limits, or zero."""
 
-    coverage: float
     factor: Vector
     """``(q,)``."""
     scale: Sum | None = None
     limits: Vector | None = None
     """``(2, q)``."""
-
-
-@dataclass(frozen=True)
-class Members:
-    """Sets of classes: those whose probability is at least ``1 - threshold``, and the most probable one."""
-
-    coverage: float
-    threshold: float
-    """Above 1: all classes."""
-
-
-@dataclass(frozen=True)
-class Unexplained:
-    """Novelty: one minus the sum of the squared features."""
-
-    false_alarms: float
-    features: Sum
-    threshold: float
 
 
 @dataclass(frozen=True)
@@ -176,16 +131,6 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Trust:
-    """What a file computes beside the predictions."""
-
-    coverage: float | None = None
-    """Of intervals or of sets of classes."""
-    false_alarms: float | None = None
-    """Of the novelty."""
-
-
-@dataclass(frozen=True)
 class Plan:
     """A fitted model, plain."""
 
@@ -201,9 +146,16 @@ class Plan:
     notes: tuple[str, ...] = ()
     inputs: Inputs | None = None
     """None: the inputs are the features."""
+    coverage: float | None = None
+    """Of the intervals or sets of classes that a file also computes."""
     bounds: Bounds | None = None
-    members: Members | None = None
-    unexplained: Unexplained | None = None
+    set_threshold: float | None = None
+    """A set holds the classes whose probability is at least one minus this, and the most probable one."""
+    false_alarms: float | None = None
+    """Share of usual samples whose novelty is above the threshold, where a file also computes that."""
+    novelty: Sum | None = None
+    """Features of a sample; its novelty is one minus the sum of their squares."""
+    novelty_threshold: float = 0.0
 
     @property
     def n_inputs(self) -> int:
@@ -216,5 +168,5 @@ class Plan:
 
     @property
     def n_scores(self) -> int:
-        weights = None if self.classes is None else self.classes.weights
+        weights = None if self.classes is None else self.classes.scores.weights
         return self.n_values if weights is None else weights.shape[1]

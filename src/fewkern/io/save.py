@@ -29,9 +29,6 @@ from fewkern.io.trial import FUNCTIONS, is_fitted, try_function
 
 __all__ = ["ModelFileError", "load", "save", "write_atomically"]
 
-# Characters of the reason in a refusal; what a file says may be of any length.
-_REASON_LENGTH = 200
-
 
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write a fitted model to ``path`` (``.npz`` is added if it has no suffix).
@@ -120,7 +117,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(save(model, os.path.join(folder, "vectors"))).n_vectors_
     5
     """
-    path = _existing(path)
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"load: there is no file {path}.")
     with path.open("rb") as handle:
         try:
             return _read(handle, os.fstat(handle.fileno()).st_size)
@@ -149,20 +148,13 @@ def _read(handle: IO[bytes], file_bytes: int) -> Any:
     return model
 
 
-def _existing(path: str | os.PathLike[str]) -> Path:
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"load: there is no file {path}.")
-    return path
-
-
 def _refusal(path: Path, error: Exception) -> ModelFileError:
     """What to say of any error: zip, zlib, NumPy, JSON and a model in disorder all have exceptions of their own."""
     reason = str(error) if isinstance(error, ValueError) and str(error) else repr(error)
-    reason = printable(reason[:_REASON_LENGTH]).rstrip(".")
-    name = printable(path.name)
+    reason = printable(reason[:200]).rstrip(".")  # what a file says may be of any length
     return ModelFileError(
-        f"load: {name} is not an intact fewkern model file: {reason}. Fit the model again, or find an intact copy."
+        f"load: {printable(path.name)} is not an intact fewkern model file: {reason}. Fit the model again, or find an "
+        "intact copy."
     )
 
 

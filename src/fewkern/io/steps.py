@@ -1,18 +1,23 @@
-"""scikit-learn's classes that a file may hold, and how their parts are addressed.
+"""Steps of scikit-learn: which ones a file may hold, how they are written, and how their columns are addressed.
 
-The attributes of pipelines and scalers are plain numbers, and are written as they are. What other steps need is in
-:mod:`fewkern.io.forms`. Other versions of scikit-learn may name attributes differently; a model that was read is tried
-before it is returned, so such a file is refused, not misread.
+The attributes of pipelines and scalers are plain numbers, and are written as they are. Any other step is written by its
+settings and by what it learned, as plain data. The installed scikit-learn makes it again: it is fitted on one row that
+has the right shape and types, which also checks its settings, and then gets the numbers of the file. So attributes
+that scikit-learn keeps for itself need not be known here, and may differ between its versions. A step that was read is
+tried before it is returned: a file of another version is refused, not misread.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections import UserList
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
     ElasticNet,
     Lasso,
@@ -24,21 +29,35 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.svm import LinearSVC, LinearSVR
 
+from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import storable
 
-__all__ = ["CONTAINERS", "LINEAR_CLASSIFIERS", "LINEAR_MODELS", "SCALERS", "columns_by_name", "column_positions"]
-__all__ += ["is_no_step"]
+__all__ = ["CONTAINERS", "LINEAR_CLASSIFIERS", "LINEAR_MODELS", "SCALERS", "STEPS", "column_positions", "is_no_step"]
+__all__ += ["written"]
+
+Content: TypeAlias = dict[str, Any]
 
 SCALERS: tuple[type, ...] = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
 # Models that are ``X @ coef_.T + intercept_``, and classes by its sign or its largest column.
-LINEAR_REGRESSORS: tuple[type, ...] = (LinearRegression, Ridge, RidgeCV, Lasso, ElasticNet, LinearSVR)
 LINEAR_CLASSIFIERS: tuple[type, ...] = (LogisticRegression, LogisticRegressionCV, LinearSVC, SGDClassifier)
-LINEAR_MODELS: tuple[type, ...] = (*LINEAR_REGRESSORS, *LINEAR_CLASSIFIERS)
+LINEAR_MODELS = (LinearRegression, Ridge, RidgeCV, Lasso, ElasticNet, LinearSVR, *LINEAR_CLASSIFIERS)
 # Steps that contain steps.
 CONTAINERS = ("Pipeline", "ColumnTransformer")
+# Settings that say how to compute, not what: they stay with the machine. A file that names processes or folders could
+# start and read what its author likes.
+_NOT_WRITTEN = frozenset({"n_jobs", "memory", "verbose", "copy"})
+# Kinds of numbers that a step may turn its own into.
+_NUMBERS = "fiu"
 
 
 def is_no_step(step: object) -> bool:
@@ -51,7 +70,7 @@ def _plain(columns: Any) -> Any:
     return columns.data if isinstance(columns, UserList) else columns
 
 
-def columns_by_name(columns: Any) -> bool:
+def _by_name(columns: Any) -> bool:
     """Whether a ColumnTransformer names these columns by texts."""
     columns = _plain(columns)
     if isinstance(columns, slice):
@@ -72,6 +91,287 @@ def column_positions(step: ColumnTransformer, columns: Any) -> Sequence[int]:
     if any(isinstance(column, str) for column in columns):
         return [names.index(column) for column in columns]
     return [int(i) for i in np.arange(step.n_features_in_)[np.asarray(columns)]] if len(columns) else []
+
+
+def _refuse(wrong: bool, step: Any, setting: str) -> None:
+    if wrong:
+        raise TypeError(
+            f"save: a {type(step).__name__} with {setting} cannot be saved; fit the pipeline without it, or save its "
+            "last step alone, and do the steps before it yourself."
+        )
+
+
+def _defaults(cls: type) -> Content:
+    return {name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()}
+
+
+def _head(step: Any, *own: str) -> Content:
+    """What every step has: settings other than the defaults, the names of the features, the type of the output."""
+    defaults = _defaults(type(step))
+    settings = {
+        name: _dtype_name(step, value) if name == "dtype" else value
+        for name, value in step.get_params(deep=False).items()
+        if name not in (*own, *_NOT_WRITTEN) and not _same(value, defaults[name])
+    }
+    for name, value in settings.items():
+        _refuse(not _is_plain(value), step, f"{name}={value!r}")
+    return {
+        "settings": settings,
+        "names": getattr(step, "feature_names_in_", None),
+        "output": getattr(step, "_sklearn_output_config", {}).get("transform"),
+    }
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, float) and isinstance(default, float):
+        return value == default or (np.isnan(value) and np.isnan(default))
+    return type(value) is type(default) and np.ndim(value) == 0 and bool(value == default)
+
+
+def _dtype_name(step: Any, value: Any) -> str:
+    dtype = np.dtype(value)
+    _refuse(dtype.kind not in _NUMBERS, step, f"dtype={value!r}")
+    return dtype.name
+
+
+def _is_plain(value: Any) -> bool:
+    """Numbers, texts, and lists of them."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(_is_plain(part) for pair in value.items() for part in pair)
+    return value is None or isinstance(value, (bool, int, float, str, np.generic, np.ndarray))
+
+
+def _made(cls: Any, content: Content, **own: Any) -> Any:
+    """An unfitted step with the settings of a file."""
+    settings = content["settings"]
+    known = set(_defaults(cls)) - _NOT_WRITTEN - set(own)
+    if not isinstance(settings, dict) or not set(settings) <= known or not all(map(_is_plain, settings.values())):
+        raise ValueError(f"this scikit-learn has no {cls.__name__} with the settings {settings!r}"[:150])
+    if "dtype" in settings:
+        dtype = np.dtype(str(settings["dtype"]))
+        if dtype.kind not in _NUMBERS:
+            raise ValueError(f"{cls.__name__}.dtype is {dtype}")
+        settings = {**settings, "dtype": dtype.type}
+    made = cls(**settings, **own)
+    if content["output"] is not None:
+        made.set_output(transform=content["output"])
+    return made
+
+
+def _named(made: Any, content: Content) -> Any:
+    """A step that knows the names of its features, if the file has some."""
+    names = content["names"]
+    if names is not None:
+        _expect(isinstance(names, np.ndarray) and names.shape == (made.n_features_in_,), made, "feature_names_in_")
+        _expect(_is_texts(names) and len(set(names)) == len(names), made, "feature_names_in_")
+        made.feature_names_in_ = names
+    return made
+
+
+def _expect(right: bool, made: Any, what: str) -> None:
+    if not right:
+        raise ValueError(f"{type(made).__name__}.{what} is none that scikit-learn could have learned")
+
+
+def _is_texts(array: Any) -> bool:
+    return array.dtype == object and all(isinstance(item, str) for item in array)
+
+
+def _texts_or_numbers(values: Any, step: Any, otherwise: str) -> Any:
+    """The same array; numbers that came as Python objects become an array of numbers."""
+    if values.dtype != object or _is_texts(values):
+        return values
+    _refuse(not all(isinstance(value, (bool, int, float, np.number)) for value in values), step, otherwise)
+    return np.array(list(values))
+
+
+# SimpleImputer
+
+
+def _write_imputer(step: SimpleImputer) -> Content:
+    _refuse(step.add_indicator, step, "add_indicator=True")
+    mixed = "numbers and texts in one table, or a column without any"
+    return {**_head(step), "statistics": _texts_or_numbers(step.statistics_, step, mixed)}
+
+
+def _make_imputer(cls: Any, content: Content) -> Any:
+    made, statistics = _made(cls, content), content["statistics"]
+    _expect(not made.add_indicator, made, "add_indicator")
+    _expect(isinstance(statistics, np.ndarray) and statistics.ndim == 1 and len(statistics) > 0, made, "statistics_")
+    _expect(statistics.dtype.kind in _NUMBERS or _is_texts(statistics), made, "statistics_")
+    _expect(statistics.dtype.kind != "f" or not np.isinf(statistics).any(), made, "statistics_")
+    made.fit(statistics[None, :])
+    made.statistics_ = statistics
+    return _named(made, content)
+
+
+# OneHotEncoder and OrdinalEncoder
+
+
+def _write_encoder(step: Any) -> Content:
+    _refuse(step.min_frequency is not None or step.max_categories is not None, step, "min_frequency or max_categories")
+    mixed = "categories other than texts and numbers"
+    categories = tuple(_texts_or_numbers(values, step, mixed) for values in step.categories_)
+    return {**_head(step, "categories"), "categories": categories, "given": not isinstance(step.categories, str)}
+
+
+def _make_encoder(cls: Any, content: Content) -> Any:
+    categories = content["categories"]
+    if not isinstance(categories, tuple) or not categories or not all(map(_is_categories, categories)):
+        raise ValueError(f"{cls.__name__}.categories_ are not lists of different values")
+    made = _made(cls, content, categories=[list(values) for values in categories])
+    rare = made.min_frequency is not None or made.max_categories is not None
+    _expect(not rare, made, "min_frequency")
+    row = np.empty((1, len(categories)), dtype=object)
+    row[0, :] = [values[0] for values in categories]
+    made.fit(row)
+    made.categories_ = list(categories)
+    if not content["given"]:
+        made.categories = "auto"
+    return _named(made, content)
+
+
+def _is_categories(values: Any) -> bool:
+    """Texts or numbers in one dimension, none of them twice, numbers in order."""
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or not len(values):
+        return False
+    if values.dtype.kind == "U" or _is_texts(values):
+        return len(set(values)) == len(values)
+    # a missing value is a category too, the last one
+    numbers = values[:-1] if values.dtype.kind == "f" and np.isnan(values[-1]) else values
+    return values.dtype.kind in "biuf" and bool(np.all(np.isfinite(numbers)) and np.all(numbers[1:] > numbers[:-1]))
+
+
+# ColumnTransformer and feature selection
+
+
+def _write_columns(step: ColumnTransformer) -> Content:
+    given = {name: part for name, part, _ in step.transformers}
+    _refuse("remainder" in given, step, "a transformer of the name 'remainder'")
+    _refuse(not isinstance(step.verbose_feature_names_out, bool), step, "a format of names (verbose_feature_names_out)")
+    given["remainder"] = step.remainder
+    parts = []
+    for name, fitted, columns in step.transformers_:
+        places = [int(i) for i in column_positions(step, columns)]
+        kind = given[name] if isinstance(given[name], str) else ""
+        # a part without columns was never fitted
+        parts.append((name, kind or (fitted if places else "drop"), places, _by_name(columns)))
+    return {
+        **_head(step, "transformers", "remainder", "force_int_remainder_cols"),
+        "n_features": step.n_features_in_,
+        "parts": tuple(parts),
+        "rest": step.remainder if isinstance(step.remainder, str) else "passthrough",
+        "sparse": bool(step.sparse_output_),
+        "places": {name: (part.start, part.stop) for name, part in step.output_indices_.items()},
+    }
+
+
+def _write_selected(step: Any) -> Content:
+    """A feature selection, as the ColumnTransformer that keeps the same columns."""
+    kept = [int(i) for i in step.get_support(indices=True)]
+    made = ColumnTransformer([("kept", "passthrough", kept)], verbose_feature_names_out=False)
+    made.fit(np.zeros((1, step.n_features_in_)))
+    names = ("feature_names_in_", "_sklearn_output_config")
+    vars(made).update({name: vars(step)[name] for name in names if name in vars(step)})
+    return _write_columns(made)
+
+
+def _make_columns(cls: Any, content: Content) -> Any:
+    parts, d = content["parts"], content["n_features"]
+    if not isinstance(parts, tuple) or type(d) is not int or not all(_is_part(part, d) for part in parts):
+        raise ValueError("ColumnTransformer.transformers_ are not names, steps and columns")
+    # every column is in one of the parts, so a short file cannot name a huge number of columns
+    if d < 1 or len({place for _, _, places, _ in parts for place in places}) != d:
+        raise ValueError(f"ColumnTransformer.n_features_in_ is {d}")
+    rest = [part for part in parts if part[0] == "remainder"]
+    shown = [part for part in parts if part[0] != "remainder"]
+    if content["rest"] not in ("drop", "passthrough"):
+        raise ValueError("ColumnTransformer.remainder is neither dropped nor passed")
+    # every step is put in its place after the fit
+    stubs = [(name, step if isinstance(step, str) else "passthrough", places) for name, step, places, _ in shown]
+    made = _made(cls, content, transformers=stubs, remainder=content["rest"])
+    # a text would be a format, and a format can ask for names of any length
+    _expect(type(made.verbose_feature_names_out) is bool, made, "verbose_feature_names_out")
+    made.fit(np.zeros((1, d)))
+    _named(made, content)
+    fitted = {name: step for name, step, _ in made.transformers_}
+    _expect(set(fitted) == {name for name, *_ in parts}, made, "transformers_")
+    steps = [
+        (name, fitted[name] if isinstance(step, str) else step, _columns(made, places, named))
+        for name, step, places, named in parts
+    ]
+    made.transformers_ = steps
+    made.transformers = [
+        (name, step, columns) for (name, step, _, _), (_, _, columns) in zip(parts, steps) if name != "remainder"
+    ]
+    if rest and not isinstance(rest[0][1], str):
+        made.remainder = rest[0][1]
+    _expect(type(content["sparse"]) is bool, made, "sparse_output_")
+    made.sparse_output_ = content["sparse"]
+    for ends in content["places"].values():
+        right = isinstance(ends, tuple) and len(ends) == 2 and all(type(end) is int and end >= 0 for end in ends)
+        _expect(right, made, "output_indices_")
+    made.output_indices_ = {name: slice(*ends) for name, ends in content["places"].items()}
+    return made
+
+
+def _is_part(part: Any, d: Any) -> bool:
+    if not (isinstance(part, tuple) and len(part) == 4):
+        return False
+    name, step, places, named = part
+    right = isinstance(name, str) and type(named) is bool and isinstance(places, list)
+    right = right and (step in ("drop", "passthrough") if isinstance(step, str) else hasattr(step, "transform"))
+    return right and all(type(place) is int and 0 <= place < d for place in places)
+
+
+def _columns(made: ColumnTransformer, places: list[int], named: bool) -> list[Any]:
+    _expect(not named or hasattr(made, "feature_names_in_"), made, "transformers_")
+    return [made.feature_names_in_[place] for place in places] if named else places
+
+
+# Linear models
+
+
+def _write_linear(step: Any) -> Content:
+    coef = step.coef_.toarray() if is_sparse(step.coef_) else step.coef_
+    return {**_head(step), "coef": coef, "intercept": step.intercept_, "classes": getattr(step, "classes_", None)}
+
+
+def _make_linear(cls: Any, content: Content) -> Any:
+    made, coef, intercept = _made(cls, content), content["coef"], np.asarray(content["intercept"])
+    _expect(isinstance(coef, np.ndarray) and coef.dtype.kind == "f" and coef.ndim in (1, 2), made, "coef_")
+    _expect(coef.shape[-1] > 0 and bool(np.all(np.isfinite(coef))), made, "coef_")
+    _expect(intercept.dtype.kind in _NUMBERS and bool(np.all(np.isfinite(intercept))), made, "intercept_")
+    _expect(intercept.ndim == 0 or intercept.shape in (coef.shape[:-1], (1,)), made, "intercept_")
+    made.coef_, made.intercept_, made.n_features_in_ = coef, content["intercept"], coef.shape[-1]
+    if cls in LINEAR_CLASSIFIERS:
+        made.classes_ = content["classes"]
+        _expect(isinstance(made.classes_, np.ndarray) and made.classes_.ndim == 1, made, "classes_")
+        rows = len(made.classes_) if len(made.classes_) > 2 else 1
+        _expect(coef.ndim == 2 and len(coef) == rows, made, "coef_")
+    return _named(made, content)
+
+
+_LEARNED: tuple[tuple[type, Callable[[Any], Content], Callable[[Any, Content], Any]], ...] = (
+    (SimpleImputer, _write_imputer, _make_imputer),
+    (OneHotEncoder, _write_encoder, _make_encoder),
+    (OrdinalEncoder, _write_encoder, _make_encoder),
+    (ColumnTransformer, _write_columns, _make_columns),
+    *((cls, _write_linear, _make_linear) for cls in LINEAR_MODELS),
+)
+# Class, writer and maker of every step that is written by what it learned, by its name.
+STEPS = {step[0].__name__: step for step in _LEARNED}
+
+
+def written(step: Any) -> tuple[str, Content] | None:
+    """The name and the content under which a step is written; None if its attributes are written as they are."""
+    if isinstance(step, SelectorMixin):
+        # the function or the model that chose the features is not part of the result
+        return "ColumnTransformer", _write_selected(step)
+    cls, write, _ = STEPS.get(type(step).__name__, (None, None, None))
+    return (type(step).__name__, write(step)) if write is not None and cls is type(step) else None
 
 
 def _check_pipeline(pipeline: Pipeline) -> None:

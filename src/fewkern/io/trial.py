@@ -31,8 +31,6 @@ _METHODS = ("predict", "predict_proba", "decision_function", "score_samples")
 _TRIAL_ROWS = 4
 # An answer above this part of the largest number leaves no room for samples a little further out.
 _HEADROOM = 1e-8
-# Few held-out samples are enough for this coverage, and for this rate of false alarms.
-_EVEN_CHANCE = 0.5
 
 
 def is_fitted(model: Any) -> bool:
@@ -71,14 +69,17 @@ def try_methods(model: Any, X: Any) -> None:
         if hasattr(model, method):
             answer = getattr(model, method)(X)
             check_answer(answer, n, f"{name}.{method}")
-            if classes is not None and method in ("predict_proba", "decision_function"):
-                _check_columns(answer, len(classes), f"{name}.{method}")
+            # scores of two classes may be one number per row
+            columns = 2 if answer.ndim == 1 else answer.shape[1]
+            if classes is not None and method in ("predict_proba", "decision_function") and columns != len(classes):
+                raise ValueError(f"{name}.{method} has the shape {answer.shape} for {len(classes)} classes")
     if hasattr(model, "predict_log_proba"):
         model.predict_log_proba(X)
-    _try_promise(model, "predict_set", n, X, coverage=_EVEN_CHANCE)
-    _try_promise(model, "predict_interval", n, X, coverage=_EVEN_CHANCE)
+    # few held-out samples are enough for a coverage or a rate of false alarms of one half
+    _try_promise(model, "predict_set", n, X, coverage=0.5)
+    _try_promise(model, "predict_interval", n, X, coverage=0.5)
     _try_promise(model, "novelty", n, X)
-    _try_promise(model, "novelty_threshold", 1, false_alarms=_EVEN_CHANCE)
+    _try_promise(model, "novelty_threshold", 1, false_alarms=0.5)
 
 
 def _try_promise(model: Any, method: str, n: int, *samples: Any, **given: float) -> None:
@@ -114,16 +115,11 @@ def try_function(function: Any, budget: Budget) -> None:
         if values.shape != (X.shape[0], function.n_outputs):
             raise ValueError(f"{name}() gives the shape {values.shape}")
     if isinstance(function, KernelMixture):
-        _try_density(function, samples)
-
-
-def _try_density(density: KernelMixture, X: Any) -> None:
-    name, d = type(density).__name__, X.shape[1]
-    for part in (density, density.marginal([0])):
-        _check_finite(part.mean(), part.vectors.shape[1], f"{name}.mean")
-        _check_finite(part.sample(1, 0), 1, f"{name}.sample")
-    if density.transform.ndim == 1 or d == 1:
-        _check_finite(density.cdf(X), X.shape[0], f"{name}.cdf")
+        for part in (function, function.marginal([0])):
+            _check_finite(part.mean(), part.vectors.shape[1], f"{name}.mean")
+            _check_finite(part.sample(1, 0), 1, f"{name}.sample")
+        if function.transform.ndim == 1 or d == 1:
+            _check_finite(function.cdf(samples), samples.shape[0], f"{name}.cdf")
 
 
 def _try_table(model: Any, samples: Any) -> None:
@@ -141,19 +137,12 @@ def _try_table(model: Any, samples: Any) -> None:
             getattr(model, method)(table)
 
 
-def _check_columns(answer: Any, n_classes: int, where: str) -> None:
-    """One column per class; scores of two classes may be one number per row."""
-    columns = 2 if answer.ndim == 1 else answer.shape[1]
-    if columns != n_classes:
-        raise ValueError(f"{where} has the shape {answer.shape} for {n_classes} classes")
-
-
 def _check_vectors(model: Any) -> None:
     """The vectors that an estimator shows are finite, and as many as it says."""
     name, vectors = type(model).__name__, vars(model).get("vectors_")
     if vectors is None:
         return
-    if not isinstance(vectors, np.ndarray) and not is_sparse(vectors):
+    if not (isinstance(vectors, np.ndarray) or is_sparse(vectors)):
         raise ValueError(f"{name}.vectors_ is not an array")
     if vectors.ndim != 2 or vars(model).get("n_vectors_") != vectors.shape[0]:
         raise ValueError(f"{name}.vectors_ has the shape {vectors.shape}")
