@@ -130,11 +130,6 @@ def test_unknown_sizes_and_empty_partitions(X):
     assert list(there.feature_names_in_) == ["u", "v"]
 
 
-def test_single_precision_stays(X):
-    model = ForwardDensity(max_vectors=4, cv=None).fit(da.from_array(X.astype(np.float32), chunks=300))
-    assert model.vectors_.dtype == model.score_samples(X.astype(np.float32)).dtype == np.float32
-
-
 @pytest.mark.parametrize(
     "density", [ForwardDensity(cv=None), ParzenDensity(), ReducedSetDensity(bandwidth="silverman")]
 )

@@ -1,7 +1,7 @@
 """``python -m tests.mutate core.peel --count 20 --seed 1``: change the source a little and see whether a test fails.
 
-A random sample of the mutants of the named packages or modules, each in a copy of the package, against the tests of
-its package, the laws and the record of results. Survivors are printed. Those that nobody could tell from the original
+A random sample of the mutants of the named packages or modules, each in a copy of the package, against the tests and
+the laws of its package and the record of results. Survivors are printed. Those that nobody could tell from the original
 are listed in ``equivalent.toml`` with their reasons, and not counted.
 """
 
@@ -21,7 +21,15 @@ from pathlib import Path
 from tests.mutate.mutants import Mutant, equivalent, mutants_of
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("core", "select", "learn", "fisher", "margins", "density")
+# Each with its laws; those of the learner are among its tests.
+PACKAGES = {
+    "core": "test_fvs",
+    "select": "test_fvs",
+    "learn": None,
+    "fisher": "test_kfd_laws",
+    "margins": "test_margin_laws",
+    "density": "test_density_laws",
+}
 # A mutant whose tests take this many times as long as without it does not end.
 PATIENCE = 4
 
@@ -41,8 +49,8 @@ def tests_of(module: str) -> list[str]:
     """Tests that should notice a mutant of a module, those with its name first."""
     _, package, name = module.split(".")
     own = sorted((ROOT / "tests" / package).glob("test_*.py"), key=lambda path: name not in path.stem)
-    more = ["tests/laws", "tests/golden/test_golden.py"]
-    return [*(str(path.relative_to(ROOT)) for path in own), *more]
+    laws = [f"tests/laws/{PACKAGES[package]}.py"] if PACKAGES[package] else []
+    return [*(str(path.relative_to(ROOT)) for path in own), *laws, "tests/golden/test_golden.py"]
 
 
 def fails(folder: Path, module: str, seconds: float | None = None) -> bool:

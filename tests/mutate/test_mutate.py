@@ -90,7 +90,7 @@ def test_a_mutant_is_killed_and_no_change_survives(tmp_path, monkeypatch):
 def test_tests_of_the_module_come_first():
     found = command.tests_of("fewkern.core.peel")
     assert found[0] == "tests/core/test_peel.py"
-    assert {"tests/core/test_path.py", "tests/laws", "tests/golden/test_golden.py"} < set(found)
+    assert {"tests/core/test_path.py", "tests/laws/test_fvs.py", "tests/golden/test_golden.py"} < set(found)
 
 
 def test_equivalent_mutants_are_recognized():
