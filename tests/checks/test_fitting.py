@@ -98,7 +98,7 @@ def test_a_bar_of_a_grid_search_reaches_the_model(callbacks, capsys, jobs):
 
 def test_tasks_under_a_grid_search(callbacks):
     seen = Tasks()
-    search = GridSearchCV(SparseKernelFisher(), {"max_vectors": [3, 5]}, cv=2).set_callbacks(seen)
+    search = GridSearchCV(SparseKernelFisher(cv=2), {"max_vectors": [3, 5]}, cv=2).set_callbacks(seen)
     search.fit(X, Y)
     assert seen.of("begin", "SparseKernelFisher").count("fit") == 5
     assert seen.of("setup", "SparseKernelFisher") == []  # that of the search has set them up

@@ -15,14 +15,13 @@ from fewkern import (
     KernelClassifier,
     KernelRegressor,
 )
-from fewkern.arrays import partitions
 from fewkern.arrays.partitions import PartitionError
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from tests.checks.everyone import public_estimators
 
-N = 900
+N, SAMPLE, BLOCK = 900, 240, 128
 STREAMING = {
     "learner": KernelClassifier(max_vectors=12),
     "learner of numbers": KernelRegressor(max_vectors=12),
@@ -32,13 +31,6 @@ STREAMING = {
     "pca": FeatureVectorPCA(max_vectors=20, n_components=3),
     "selector": FeatureVectorSelector(max_vectors=20),
 }
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """A sample and blocks that are much smaller than the table."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", 240)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
 
 
 @pytest.fixture(scope="module")

@@ -12,25 +12,17 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewkern import DensityClassifier, ForwardDensity, ParzenDensity, ReducedSetDensity
-from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.density.scaling import AllRows, fit_scaling
 
-N, SAMPLE = 900, 240
+N, SAMPLE, BLOCK = 900, 240, 128
 SETTINGS = {
     "likelihood": ForwardDensity(max_vectors=6),
     "bic": ForwardDensity(max_vectors=6, cv=None, scale="whiten"),
     "squared error": ForwardDensity(max_vectors=6, criterion="squared_error", scale="none"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """A sample and blocks that are much smaller than the table."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,11 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
 from fewkern import ForwardKernelFisher, SparseKernelFisher
-from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.fisher import fitting
 
-N, SAMPLE = 900, 240
+N, SAMPLE, BLOCK = 900, 240, 128
 GIVEN = [
     (SparseKernelFisher(alpha=0.01), 3),
     (SparseKernelFisher(alpha=0.01, q=1.0), 2),
@@ -21,13 +20,6 @@ GIVEN = [
     (ForwardKernelFisher(n_vectors=6), 3),
 ]
 CHOSEN = [(SparseKernelFisher(), 2), (ForwardKernelFisher(), 2)]
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """A sample and blocks that are much smaller than the table."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
 
 
 def table(n_classes=2):

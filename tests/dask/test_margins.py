@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
-from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 
-N, SAMPLE = 1000, 250
+N, SAMPLE, BLOCK = 1000, 250, 256
 MODELS = {
     "svm": RecursiveSVM(n_components=2),
     "svm-kernel": RecursiveSVM(kernel="gaussian", max_vectors=12, n_components=2),
@@ -26,13 +25,6 @@ MODELS = {
     "pca": GraphEmbedding(graph="pca", n_components=2),
     "pca-basis": GraphEmbedding(graph="pca", max_vectors=3, n_components=2),
 }
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """A sample and blocks that are much smaller than the table."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 256)
 
 
 @pytest.fixture(scope="module")
