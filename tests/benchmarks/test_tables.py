@@ -95,12 +95,6 @@ def test_rows_of_a_split(rows, train, test):
     np.testing.assert_array_equal(np.concatenate([first, then]), order[: train + test])
 
 
-def test_rows_of_a_whole_table():
-    first, then = tables_data.permuted_whole(121, 0)
-    assert (len(first), len(then)) == (96, 25)
-    assert sorted([*first, *then]) == list(range(121))
-
-
 def test_rare_classes_are_left_out():
     y = np.array([0] * 5 + [1] * 4 + [2] * 7 + [0, 1, 2, 3])
     train, test = tables_data.without_rare_classes(y, np.arange(16), np.arange(16, 20))
@@ -335,16 +329,6 @@ class Machine:
         return np.arange(len(X)) % round(1 / self.share) == 0
 
 
-def test_fields_of_a_policy():
-    found, others = sensitivity.variants(Policy())
-    assert found == [("steps", 0.5), ("steps", 2.0), ("ladder", 0.5), ("ladder", 2.0), ("share", 0.5), ("share", 2.0)]
-    assert others == ["name", "on"]
-    assert sensitivity.changed(Policy(), "ladder", 0.5).ladder == (2, 5)
-    assert sensitivity.changed(Policy(), "steps", 2.0) == Policy(steps=6)
-    assert sensitivity.scaled(1, 0.5) == 1
-    assert sensitivity.changed(Policy(), *sensitivity.DEFAULT) == Policy()
-
-
 def test_sensitivity(folder, monkeypatch, capsys):
     monkeypatch.setattr(sensitivity, "default_policy", Policy)
     monkeypatch.setattr(sensitivity, "kernel_machine", lambda task, prefer: Machine(prefer))
@@ -361,14 +345,3 @@ def test_sensitivity(folder, monkeypatch, capsys):
     assert "0 units measured, 6 known" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="no such numeric field: name"):
         sensitivity.main([*asked, "--fields", "name"])
-
-
-def test_effect_of_a_field():
-    def unit(data, error, vectors, **others):
-        return {"set": data, "split": 0, "error": error, "vectors": vectors, "seconds": 1.0, **others}
-
-    old = [unit("a", 1.8, 10, task=CLASSES), unit("b", 3.8, 10, task=NUMBERS)]
-    new = [unit("a", 3.8, 20, task=CLASSES), unit("b", 7.8, 40, task=NUMBERS), unit("c", 1.0, 1, task=NUMBERS)]
-    found = sensitivity.effect(new, old)
-    assert found.errors == pytest.approx({CLASSES: 2.0, NUMBERS: 4.0})
-    assert (found.units, found.ratio[0], found.vectors, found.seconds) == pytest.approx((2, 2.0, 3.0, 1.0))

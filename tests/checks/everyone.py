@@ -18,8 +18,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "FeatureVectorSelector": {"max_vectors": 10},
     "ForwardKernelFisher": {"max_vectors": 12},
     "GraphEmbedding": {"n_components": 1},
+    "KernelClassifier": {"max_vectors": 6},
+    "KernelRegressor": {"max_vectors": 6},
     "RecursiveSVM": {"n_components": 1},
     "RecursiveSoftMargin": {"n_components": 1},
+    "SparseKernelFisher": {"cv": 2},
 }
 # These take tables, not arrays; tests/tables is about them.
 OF_TABLES = {"TableEncoder", "TableModel"}

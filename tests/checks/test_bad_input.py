@@ -12,7 +12,6 @@ from tests.checks.everyone import ALL, CLASSIFIERS, KERNELS, METHODS, SUPERVISED
 
 SELECTOR = fewkern.FeatureVectorSelector(max_vectors=8)
 REGRESSOR = fewkern.FeatureVectorRegressor(max_vectors=8)
-CLASSIFIER = fewkern.FeatureVectorDiscriminant(max_vectors=8)
 DISCRIMINANT = fewkern.FeatureVectorDiscriminant(max_vectors=8)
 PCA = fewkern.FeatureVectorPCA(max_vectors=8)
 CHOOSING = [model for model in VECTORS if model in SUPERVISED]
@@ -21,36 +20,6 @@ CHOOSING = [model for model in VECTORS if model in SUPERVISED]
 @pytest.fixture
 def data():
     return make_banana(40)
-
-
-@every(ALL)
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_nan_and_infinity(model, value, data):
-    X, y = data
-    fitted = clone(model).fit(X, y)
-    X[3, 1] = value
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        clone(model).fit(X, y)
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        use(fitted, X)
-
-
-@every(ALL)
-def test_nan_in_other_array_libraries(model, data, foreign):
-    to, _ = foreign
-    X, y = data
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="the samples contain NaN or infinity; fill or drop them first"):
-        clone(model).fit(to(X), to(y))
-
-
-@every(SUPERVISED)
-def test_nan_in_the_target(model, data):
-    X, y = data
-    target = y.astype(float)
-    target[2] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        clone(model).fit(X, target)
 
 
 @every(CLASSIFIERS)
@@ -64,25 +33,6 @@ def test_missing_text_labels(model, missing, data):
     labels[2] = 3
     with pytest.raises(ValueError, match="y must hold labels of one kind, all text or all numbers"):
         clone(model).fit(X, labels)
-
-
-@every(CLASSIFIERS)
-def test_one_class(model, data):
-    with pytest.raises(ValueError, match=r"y has only one class \(.*1.*\); a classifier needs samples of at least two"):
-        clone(model).fit(data[0], np.ones(40, dtype=int))
-
-
-@every(CLASSIFIERS)
-def test_continuous_labels(model, data, rng):
-    with pytest.raises(ValueError, match="Unknown label type"):
-        clone(model).fit(data[0], rng.random(40))
-
-
-@every(CLASSIFIERS)
-def test_class_without_weight(model, data):
-    X, y = data
-    with pytest.raises(ValueError, match=r"class .*0.* has no sample of positive weight"):
-        clone(model).fit(X, y, sample_weight=(y == 1).astype(float))
 
 
 @every(VECTORS)
@@ -142,17 +92,6 @@ def test_identical_samples_with_a_centre(model):
 
 
 @every(ALL)
-def test_wrong_types(model, data):
-    X, y = data
-    with pytest.raises(ValueError, match="could not convert string to float"):
-        clone(model).fit([["a", "b"], ["c", "d"]], [0, 1])
-    with pytest.raises(ValueError, match="Complex data not supported"):
-        clone(model).fit(X + 1j, y)
-    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
-        clone(model).fit(X[:, 0], y)
-
-
-@every(ALL)
 def test_wrong_types_in_other_array_libraries(model, data, foreign):
     to, _ = foreign
     X, y = data
@@ -160,6 +99,8 @@ def test_wrong_types_in_other_array_libraries(model, data, foreign):
         clone(model).fit(to(X[:, 0]), to(y))
     with pytest.raises(ValueError, match="complex data is not supported"):
         clone(model).fit(to(X + 1j), to(y))
+    with pytest.raises(ValueError, match="the samples contain NaN or infinity; fill or drop them first"):
+        clone(model).fit(to(X * np.nan), to(y))
     with pytest.raises(ValueError, match=r"expected at least \d sample"):
         clone(model).fit(to(X[:0]), to(y[:0]))
     fitted = clone(model).fit(to(X), to(y))
@@ -172,21 +113,6 @@ def test_integers_are_fine(model, data):
     X, y = data
     fitted = clone(model).fit((10 * X).astype(int), y)
     assert fitted.vectors_.dtype == np.float64
-
-
-@every(ALL)
-def test_empty_input(model, data):
-    X, y = data
-    with pytest.raises(ValueError, match="0 sample"):
-        clone(model).fit(X[:0], y[:0])
-    with pytest.raises(ValueError, match="0 feature"):
-        clone(model).fit(X[:, :0], y)
-
-
-@every(SUPERVISED)
-def test_one_sample(model):
-    with pytest.raises(ValueError, match="1 sample"):
-        clone(model).fit([[1.0, 2.0]], [1])
 
 
 @every(CHOOSING)
@@ -203,13 +129,6 @@ def test_one_feature_and_one_vector(model, data):
     fitted = clone(model).set_params(max_vectors=1).fit(X[:, :1], y)
     assert fitted.n_vectors_ == 1
     assert len(use(fitted, X[:, :1])) == 40
-
-
-@every(ALL)
-def test_wrong_number_of_features_when_used(model, data):
-    fitted = clone(model).fit(*data)
-    with pytest.raises(ValueError, match=r"X has 3 features, but \w+ is expecting 2 features"):
-        use(fitted, np.zeros((4, 3)))
 
 
 @every(ALL)
@@ -234,41 +153,34 @@ def test_targets_of_the_wrong_kind(data):
     with pytest.raises(ValueError, match="not compatible with arrays of bytes/strings"):
         clone(REGRESSOR).fit(X, np.array(["a", "b"])[y])
     with pytest.raises(ValueError, match=r"one label per sample|multilabel|Unknown label type"):
-        clone(CLASSIFIER).fit(X, np.column_stack([y, 1 - y]))
+        clone(DISCRIMINANT).fit(X, np.column_stack([y, 1 - y]))
 
 
 @every(ALL)
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
+def test_weights_that_do_not_fit(model, data):
+    X, y = data
+    for weights, message in (
         (np.ones(39), r"one number per sample, shape \(40,\), got \(39,\)"),
         (np.ones((40, 1)), "one number per sample"),
         (-np.ones(40), "finite, not negative and not all zero"),
         (np.zeros(40), "not all zero"),
         (np.full(40, np.nan), "sample_weight must be finite"),
-    ],
-)
-def test_weights_that_do_not_fit(model, weights, message, data):
-    X, y = data
-    with pytest.raises(ValueError, match=message):
-        clone(model).fit(X, y, sample_weight=weights)
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X, y, sample_weight=weights)
 
 
 @every(VECTORS)
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("rule", "best"),
-        ("max_vectors", 0),
-        ("max_vectors", 2.5),
-        ("center", -1),
-        ("center", "yes"),
-        ("kernel", 3),
-    ],
-)
-def test_parameters(model, parameter, value, data):
-    with pytest.raises((ValueError, TypeError), match=parameter):
-        clone(model).set_params(**{parameter: value}).fit(*data)
+def test_parameters(model, data):
+    for parameter, values in {
+        "rule": ["best"],
+        "max_vectors": [0, 2.5],
+        "center": [-1, "yes"],
+        "kernel": [3],
+    }.items():
+        for value in values:
+            with pytest.raises((ValueError, TypeError), match=parameter):
+                clone(model).set_params(**{parameter: value}).fit(*data)
 
 
 @every(KERNELS)
@@ -285,7 +197,7 @@ def test_unknown_kernel_name(model, data):
         (SELECTOR, "projection", "flat"),
         (REGRESSOR, "alpha", -1.0),
         (REGRESSOR, "prefer", "cheap"),
-        (CLASSIFIER, "class_weight", "even"),
+        (DISCRIMINANT, "class_weight", "even"),
         (DISCRIMINANT, "n_components", 0),
         (PCA, "n_components", 0),
     ],

@@ -45,7 +45,7 @@ def problem(seed, n_classes):
 @pytest.mark.parametrize("model", CLASSIFIERS + EXTREMES, ids=name)
 def test_no_accuracy_below_chance(model, n_classes):
     chance, right, tests = 1 / n_classes, [], []
-    for seed in range(6):
+    for seed in range(4):
         X, y, X_new, y_new = problem(seed, n_classes)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

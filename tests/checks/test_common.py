@@ -1,7 +1,5 @@
 """What every estimator must do, whatever it is."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -31,7 +29,6 @@ from tests.checks.everyone import (
 )
 
 CHOOSING = [model for model in VECTORS if model in SUPERVISED]
-UNSUPERVISED = [model for model in VECTORS if model not in SUPERVISED]
 
 
 @pytest.fixture
@@ -70,28 +67,6 @@ def test_frames_out_and_feature_names(model, data):
     assert list(out.columns) == list(fitted.get_feature_names_out()) == names
     assert out.index.tolist() == frame.index.tolist()
     assert isinstance(clone(model).set_output(transform="polars").fit_transform(X, y), pl.DataFrame)
-
-
-@every(TRANSFORMERS)
-def test_fit_transform_equals_fit_then_transform(model, data):
-    X, y = data
-    np.testing.assert_allclose(clone(model).fit_transform(X, y), clone(model).fit(X, y).transform(X), atol=1e-7)
-
-
-@every(ALL)
-def test_clone_and_parameters(model, data):
-    X, y = data
-    before = repr(model.get_params())
-    fitted = clone(model).fit(X, y)
-    assert repr(fitted.get_params()) == repr(clone(fitted).get_params()) == before
-    assert not hasattr(clone(fitted), "kernel_")
-
-
-@every(ALL)
-def test_pickle(model, data):
-    X, y = data
-    fitted = clone(model).fit(X, y)
-    assert_same_outputs(fitted, pickle.loads(pickle.dumps(fitted)), X, tolerance=0)
 
 
 @every(VECTORS)
@@ -147,22 +122,6 @@ def test_sparse_equals_dense(model, kernel, data):
 
 
 @every(VECTORS)
-@pytest.mark.parametrize("rule", ["gain", "greedy"])
-def test_float32_is_kept(model, rule, data):
-    X, y = data
-    X = X.astype(np.float32)
-    fitted = clone(model).set_params(rule=rule).fit(X, y)
-    for method, value in outputs(fitted, X).items():
-        if value.dtype.kind == "f":
-            assert value.dtype == np.float32, method
-    for attribute in ("vectors_", "fitness_", "eigenvalues_", "means_", "covariance_", "priors_"):
-        if hasattr(fitted, attribute):
-            assert getattr(fitted, attribute).dtype == np.float32, attribute
-    if hasattr(fitted, "expansion_"):
-        assert fitted.expansion_.coef.dtype == np.float32
-
-
-@every(VECTORS)
 def test_float32_and_float64_agree(model, data):
     X, y = data
     settings = {"kernel": Gaussian(length_scale=1.0), "max_vectors": 5, "rule": "greedy"}
@@ -171,34 +130,6 @@ def test_float32_and_float64_agree(model, data):
     for one, other in zip(outputs(small, X.astype(np.float32)).values(), outputs(large, X).values()):
         if one.dtype.kind == "f":
             assert np.mean(np.abs(one - other)) < 0.02 * max(1.0, np.abs(other).max())
-
-
-@every(VECTORS)
-@pytest.mark.parametrize("rule", ["gain", "greedy"])
-def test_other_array_libraries(model, rule, data, foreign):
-    to, back = foreign
-    X, y = data
-    settings = {"kernel": Gaussian(length_scale=0.8), "rule": rule}
-    here = clone(model).set_params(**settings).fit(X, y)
-    there = clone(model).set_params(**settings).fit(to(X), to(y))
-    kind = type(to(X))
-    for method, value in outputs(here, X).items():
-        result = getattr(there, method)(to(X))
-        assert isinstance(result, kind), method
-        np.testing.assert_allclose(back(result), value, atol=1e-6, err_msg=method)
-    for attribute in ("indices_", "vectors_", "fitness_", "classes_", "eigenvalues_", "means_", "priors_"):
-        if hasattr(here, attribute):
-            assert isinstance(getattr(there, attribute), kind), attribute
-            np.testing.assert_allclose(back(getattr(there, attribute)), getattr(here, attribute), atol=1e-6)
-
-
-@every(CHOOSING)
-def test_automatic_choice_in_other_array_libraries(model, data, foreign):
-    to, back = foreign
-    X, y = data
-    here, there = (fresh(model, **unmoved(model)).fit(*data) for data in ((X, y), (to(X), to(y))))
-    assert back(there.indices_).tolist() == here.indices_.tolist()
-    np.testing.assert_allclose(back(there.predict(to(X))), here.predict(X), atol=1e-6)
 
 
 @every(CHOOSING)
@@ -217,48 +148,6 @@ def test_grid_search_on_a_precomputed_kernel(model, data):
     X, y = data
     search = GridSearchCV(clone(model).set_params(kernel="precomputed"), {"alpha": [1e-3, 1e3]}, cv=2)
     assert search.fit(Gaussian(length_scale=0.7)(X, X), y).best_params_ == {"alpha": 1e-3}
-
-
-@every(CHOOSING)
-def test_integer_weights_are_repetitions(model, data, rng):
-    X, y = data
-    weights = rng.integers(1, 4, 80)
-    again = np.repeat(np.arange(80), weights)
-    settings = {"kernel": Gaussian(length_scale=0.8), "n_vectors": 40, "rule": "greedy", "center": False, "alpha": 0.1}
-    weighted = clone(model).set_params(**settings).fit(X, y, sample_weight=weights)
-    repeated = clone(model).set_params(**settings).fit(X[again], y[again])
-    assert again[repeated.indices_].tolist() == weighted.indices_.tolist()
-    ours, theirs = outputs(weighted, X), outputs(repeated, X)
-    ours.pop("predict_proba", None)  # its factor comes from leave-one-out, which leaves one copy out at a time
-    for method, value in ours.items():
-        np.testing.assert_allclose(theirs[method], value, atol=1e-6, err_msg=method)
-
-
-@every(UNSUPERVISED)
-def test_integer_weights_are_repetitions_without_a_target(model, data, rng):
-    X, _ = data
-    weights = rng.integers(1, 4, 80)
-    again = np.repeat(np.arange(80), weights)
-    settings = {"kernel": Gaussian(length_scale=0.8), "rule": "greedy", "center": False}
-    weighted = clone(model).set_params(**settings).fit(X, sample_weight=weights)
-    repeated = clone(model).set_params(**settings).fit(X[again])
-    np.testing.assert_allclose(repeated.fitness_, weighted.fitness_, atol=1e-10)
-    np.testing.assert_allclose(repeated.transform(X), weighted.transform(X), atol=1e-6)
-
-
-@every(VECTORS)
-@pytest.mark.parametrize("rule", ["gain", "greedy", "random", "uniform"])
-def test_weight_zero_is_as_good_as_absent(model, rule, data):
-    X, y = data
-    weights = np.ones(80)
-    weights[::4] = 0.0
-    settings = {"kernel": Gaussian(length_scale=0.8), "rule": rule, "center": False}
-    fitted = clone(model).set_params(**settings).fit(X, y, sample_weight=weights)
-    assert np.all(weights[fitted.indices_] > 0)
-    if rule == "greedy":
-        without = clone(model).set_params(**settings).fit(X[weights > 0], y[weights > 0])
-        assert np.flatnonzero(weights)[without.indices_].tolist() == fitted.indices_.tolist()
-        assert_same_outputs(without, fitted, X, tolerance=1e-6)
 
 
 @every(CHOOSING)
@@ -303,37 +192,35 @@ def test_refit_with_other_settings_forgets_the_first_fit(model, data):
 def test_float32_comes_back_as_float32(model, data):
     X, y = data
     X = X.astype(np.float32)
-    for method, value in outputs(fresh(model).fit(X, y), X).items():
-        if value.dtype.kind == "f":
-            assert value.dtype == np.float32, method
+    fitted = fresh(model).fit(X, y)
+    kept = {name: getattr(fitted, name, None) for name in ("vectors_", "fitness_", "means_", "covariance_", "priors_")}
+    kept["coef"] = getattr(getattr(fitted, "expansion_", None), "coef", None)
+    for name, value in {**outputs(fitted, X), **kept}.items():
+        if value is not None and value.dtype.kind == "f":
+            assert value.dtype == np.float32, name
 
 
 @every(ALL)
-def test_every_estimator_in_other_array_libraries(model, data, foreign):
+def test_other_array_libraries(model, data, foreign):
+    """The same choices and answers as in NumPy. A fitted model goes where the new samples are."""
     to, back = foreign
     X, y = data
-    settings = {"kernel": Gaussian(length_scale=0.8)} if model in KERNELS else {}
-    here, there = fresh(model, **settings).fit(X, y), fresh(model, **settings).fit(to(X), to(y))
+    kind = type(to(X))
+    here, there = fresh(model).fit(X, y), fresh(model).fit(to(X), to(y))
     for method, value in outputs(here, X).items():
         result = getattr(there, method)(to(X))
-        assert isinstance(result, type(to(X))), method
+        assert isinstance(result, kind), method
         np.testing.assert_allclose(back(result), value, atol=1e-5, err_msg=method)
-
-
-@every(ALL)
-def test_fitted_here_used_there_and_back(model, data, foreign):
-    """A fitted model goes where the new samples are."""
-    to, back = foreign
-    X, y = data
-    here = fresh(model).fit(X, y)
-    for method, value in outputs(here, X).items():
-        if value.dtype.kind != "f":
-            continue
-        there = getattr(here, method)(to(X))
-        assert type(there) is type(to(X))
-        np.testing.assert_allclose(back(there), value, atol=1e-8, err_msg=method)
-    moved = fresh(model).fit(to(X), to(y))
-    assert all(type(value) is np.ndarray for value in outputs(moved, X).values())
+        if value.dtype.kind == "f":  # labels come back in the library of y
+            assert isinstance(getattr(there, method)(X), np.ndarray), method
+            moved = getattr(here, method)(to(X))
+            assert isinstance(moved, kind), method
+            np.testing.assert_allclose(back(moved), value, atol=1e-8, err_msg=method)
+    if model in VECTORS:
+        for attribute in ("indices_", "vectors_", "fitness_", "classes_", "eigenvalues_", "means_", "priors_"):
+            if hasattr(here, attribute):
+                assert isinstance(getattr(there, attribute), kind), attribute
+                np.testing.assert_allclose(back(getattr(there, attribute)), getattr(here, attribute), atol=1e-6)
 
 
 @every(ALL)
@@ -342,23 +229,16 @@ def test_a_sample_of_weight_zero_is_absent(model, data):
     weights = np.ones(80)
     weights[::4] = 0.0
     kept = weights > 0
-    assert_same_outputs(
-        fresh(model).fit(X[kept], y[kept]), fresh(model).fit(X, y, sample_weight=weights), X, tolerance=1e-7
-    )
-
-
-@every(ALL)
-def test_same_input_same_model(model, data):
-    X, y = data
-    first = fresh(model).fit(X, y)
-    for other in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
-        assert_same_outputs(first, fresh(model).fit(other, y), X, tolerance=1e-9)
+    fitted = fresh(model).fit(X, y, sample_weight=weights)
+    assert_same_outputs(fresh(model).fit(X[kept], y[kept]), fitted, X, tolerance=1e-7)
+    if getattr(fitted, "indices_", None) is not None:
+        assert np.all(kept[fitted.indices_])
 
 
 @every([model for model in ALL if "random_state" in model.get_params()])
 def test_random_state(model, data):
     X, y = data
-    for state in (3, None, np.random.RandomState(0), np.random.default_rng(0)):
+    for state in (None, np.random.default_rng(0)):
         use(fresh(model, random_state=state).fit(X, y), X)
     with pytest.raises(ValueError, match=r"The 'random_state' parameter of .* must be"):
         fresh(model, random_state="abc").fit(X, y)

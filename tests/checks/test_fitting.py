@@ -11,7 +11,6 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, SparseKernelFisher
-from fewkern.arrays import progress as module
 from fewkern.datasets import make_banana
 from tests.checks.everyone import ALL, assert_same_outputs, every, fresh, use
 
@@ -98,7 +97,7 @@ def test_a_bar_of_a_grid_search_reaches_the_model(callbacks, capsys, jobs):
 
 def test_tasks_under_a_grid_search(callbacks):
     seen = Tasks()
-    search = GridSearchCV(SparseKernelFisher(), {"max_vectors": [3, 5]}, cv=2).set_callbacks(seen)
+    search = GridSearchCV(SparseKernelFisher(cv=2), {"max_vectors": [3, 5]}, cv=2).set_callbacks(seen)
     search.fit(X, Y)
     assert seen.of("begin", "SparseKernelFisher").count("fit") == 5
     assert seen.of("setup", "SparseKernelFisher") == []  # that of the search has set them up
@@ -127,14 +126,17 @@ def test_verbose_says_what_runs(model, capsys):
     assert all(line.startswith(f"{type(model).__name__}: ") and line.endswith(" s, done") for line in lines)
 
 
-def interrupt(monkeypatch):
-    """Ctrl-C at the first step of every loop."""
+class Interrupting:
+    """A stream at whose first line somebody presses Ctrl-C."""
 
-    class Interrupted(module._Lines):
-        def step(self, done):
-            raise KeyboardInterrupt
+    def write(self, text):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_Lines", Interrupted)
+    def flush(self):
+        """Nothing to do."""
+
+    def isatty(self):
+        return False
 
 
 @every([model for model in ALL if type(model).__name__ not in AT_ONCE])
@@ -142,7 +144,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(model, monkeypatch):
     fitted = fresh(model, verbose=True).fit(X, Y)
     before, said = copy.copy(vars(fitted)), use(fitted, X)
     unfitted = clone(fitted)
-    interrupt(monkeypatch)
+    monkeypatch.setattr("sys.stderr", Interrupting())
     for one in (unfitted, fitted):
         with pytest.raises(KeyboardInterrupt):
             one.fit(X[::-1] + 1.0, Y[::-1])

@@ -16,10 +16,9 @@ from sklearn.base import clone
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, TableModel
 from fewkern.arrays import partitions
-from fewkern.core import population
 from fewkern.datasets import make_banana
 
-ROWS = 4000
+ROWS, SAMPLE, BLOCK = 4000, 600, 500
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +31,6 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", 600)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 500)
 
 
 @pytest.fixture(scope="module")

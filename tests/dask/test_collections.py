@@ -1,37 +1,27 @@
 """Dask collections in the same classes: the same model, whatever the partitions are, and lazy predictions."""
 
-from itertools import pairwise
-
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
-import fewkern
 from fewkern import (
     FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
     FeatureVectorSelector,
-    ForwardDensity,
-    ForwardKernelFisher,
-    GraphEmbedding,
     KernelClassifier,
     KernelRegressor,
-    RecursiveSVM,
-    SparseKernelFisher,
 )
-from fewkern.arrays import partitions
 from fewkern.arrays.partitions import PartitionError
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
+from tests.checks.everyone import public_estimators
 
-N = 900
+N, SAMPLE, BLOCK = 900, 240, 128
 STREAMING = {
     "learner": KernelClassifier(max_vectors=12),
     "learner of numbers": KernelRegressor(max_vectors=12),
@@ -40,21 +30,7 @@ STREAMING = {
     "discriminant-weighted": FeatureVectorDiscriminant(max_vectors=20, class_weight={"left": 1, "right": 9}),
     "pca": FeatureVectorPCA(max_vectors=20, n_components=3),
     "selector": FeatureVectorSelector(max_vectors=20),
-    "recursive-svm": RecursiveSVM(n_components=2),
-    "embedding": GraphEmbedding(),
-    "density": ForwardDensity(criterion="squared_error", max_vectors=8),
-    "sparse fisher": SparseKernelFisher(),
-    "sparse fisher, penalty given": SparseKernelFisher(alpha=0.01),
-    "forward fisher": ForwardKernelFisher(),
-    "forward fisher, size given": ForwardKernelFisher(n_vectors=8),
 }
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """A sample and blocks that are much smaller than the table."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", 240)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
 
 
 @pytest.fixture(scope="module")
@@ -82,27 +58,21 @@ def test_the_same_model_as_in_memory(name, table):
     there = clone(model)
     there.fit(da.from_array(X, chunks=(333, 2)), da.from_array(y, chunks=100))
     if name != "selector":  # in memory it looks at all rows
-        # EM moves the centers of a density by sums over blocks
-        np.testing.assert_allclose(there.vectors_, here.vectors_, rtol=0, atol=1e-10 if name == "density" else 0)
-        # least squares without a ridge on columns of a wide kernel squares the rounding of sums
-        atol = 1e-6 if name.startswith("forward fisher") else 1e-10
-        np.testing.assert_allclose(values(there, X), values(here, X), atol=atol)
+        np.testing.assert_array_equal(there.vectors_, here.vectors_)
+        np.testing.assert_allclose(values(there, X), values(here, X), atol=1e-10)
     assert isinstance(there.vectors_, np.ndarray)
     if there.indices_ is not None and not getattr(there, "refined_", False):
         np.testing.assert_array_equal(X[there.indices_], there.vectors_)
 
 
-@settings(max_examples=5)
-@given(st.lists(st.integers(0, N), max_size=5))
-@pytest.mark.parametrize("name", ["learner", "discriminant", "pca", "sparse fisher"])
-def test_the_same_model_for_any_chunking(table, name, cuts):
+@pytest.mark.parametrize("name", ["learner", "discriminant", "pca"])
+def test_the_same_model_for_any_chunking(table, name):
     X, y, model = table[0], table[1], STREAMING[name]
-    edges = [0, *sorted(cuts), N]
-    chunks = tuple(b - a for a, b in pairwise(edges))
     whole = da.from_array(X, chunks=(N, 3))
     one = clone(model).fit(whole, y)
-    other = clone(model).fit(whole.rechunk((chunks, (1, 2))), da.from_array(y, chunks=(chunks,)))
-    np.testing.assert_array_equal(values(one, X), values(other, X))
+    for chunks in ((450, 450), (0, 1, 0, 898, 1)):
+        other = clone(model).fit(whole.rechunk((chunks, (1, 2))), da.from_array(y, chunks=(chunks,)))
+        np.testing.assert_array_equal(values(one, X), values(other, X))
 
 
 def test_the_coefficients_come_from_all_rows(table):
@@ -124,7 +94,7 @@ def test_a_sample_of_all_rows_is_the_fit_in_memory(table, monkeypatch):
     assert here.held_out_error_ == there.held_out_error_
 
 
-@pytest.mark.parametrize("name", ["regressor", "discriminant", "pca", "selector", "sparse fisher"])
+@pytest.mark.parametrize("name", ["regressor", "discriminant", "pca", "selector"])
 def test_rows_of_weight_zero_are_absent(name, table):
     X, y, model = table[0], targets(name, table), STREAMING[name]
     w = np.ones(N)
@@ -263,15 +233,13 @@ def test_a_partition_that_fails_is_named(table):
     assert not hasattr(model, "expansion_")
 
 
-@pytest.mark.parametrize("name", sorted(n for n in fewkern.__all__ if isinstance(getattr(fewkern, n), type)))
-def test_estimators_that_need_all_rows_say_so(name, table):
-    estimator = getattr(fewkern, name)
-    takes = (*map(type, STREAMING.values()), fewkern.TableModel, fewkern.TableEncoder)
-    if not hasattr(estimator, "fit") or estimator in takes:
-        pytest.skip("takes Dask collections")
+def test_estimators_that_need_all_rows_say_so(table):
     X, y, _ = table
-    with pytest.raises(TypeError, match=f"{name}: X is a Dask collection"):
-        estimator().fit(da.from_array(X, chunks=300), y)
+    elsewhere = {"ForwardDensity", "ForwardKernelFisher", "GraphEmbedding", "RecursiveSVM", "SparseKernelFisher"}
+    for name, estimator in public_estimators().items():
+        if name not in elsewhere and estimator not in map(type, STREAMING.values()):
+            with pytest.raises(TypeError, match=f"{name}: X is a Dask collection"):
+                estimator().fit(da.from_array(X, chunks=300), y)
 
 
 def test_promises_are_made_block_by_block():

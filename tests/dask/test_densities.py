@@ -12,25 +12,17 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewkern import DensityClassifier, ForwardDensity, ParzenDensity, ReducedSetDensity
-from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.density.problem import AllRows
 
-N, SAMPLE = 900, 240
+N, SAMPLE, BLOCK = 900, 240, 128
 SETTINGS = {
     "likelihood": ForwardDensity(max_vectors=6),
     "bic": ForwardDensity(max_vectors=6, cv=None, scale="whiten"),
     "squared error": ForwardDensity(max_vectors=6, criterion="squared_error", scale="none"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """A sample and blocks that are much smaller than the table."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
 
 
 @pytest.fixture(scope="module")
@@ -136,11 +128,6 @@ def test_unknown_sizes_and_empty_partitions(X):
     here, there = (ForwardDensity(max_vectors=4).fit(rows) for rows in (kept, lazy))
     np.testing.assert_allclose(there.score_samples(frame), here.score_samples(frame), atol=1e-10)
     assert list(there.feature_names_in_) == ["u", "v"]
-
-
-def test_single_precision_stays(X):
-    model = ForwardDensity(max_vectors=4, cv=None).fit(da.from_array(X.astype(np.float32), chunks=300))
-    assert model.vectors_.dtype == model.score_samples(X.astype(np.float32)).dtype == np.float32
 
 
 @pytest.mark.parametrize(

@@ -1,36 +1,25 @@
 """Kernel Fisher classifiers on Dask collections: vectors from a sample, coefficients from all rows."""
 
 import dask.array as da
-import dask.dataframe as dd
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
 from fewkern import ForwardKernelFisher, SparseKernelFisher
-from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.fisher import fitting
 
-N, SAMPLE = 900, 240
-MODELS = [
-    SparseKernelFisher(),
-    SparseKernelFisher(alpha=0.01),
-    SparseKernelFisher(alpha=0.01, q=1.0),
-    SparseKernelFisher(alpha=0.01, q=2.0, max_candidates=20),
-    ForwardKernelFisher(),
-    ForwardKernelFisher(n_vectors=6),
+N, SAMPLE, BLOCK = 900, 240, 128
+GIVEN = [
+    (SparseKernelFisher(alpha=0.01), 3),
+    (SparseKernelFisher(alpha=0.01, q=1.0), 2),
+    (SparseKernelFisher(alpha=0.01, q=1.0), 3),
+    (SparseKernelFisher(alpha=0.01, q=2.0, max_candidates=20), 3),
+    (ForwardKernelFisher(n_vectors=6), 3),
 ]
-three_classes = pytest.mark.parametrize("n_classes", [2, 3])
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """A sample and blocks that are much smaller than the table."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
+CHOSEN = [(SparseKernelFisher(), 2), (ForwardKernelFisher(), 2)]
 
 
 def table(n_classes=2):
@@ -40,8 +29,7 @@ def table(n_classes=2):
     return X, np.array(["a", "b", "c"])[(angle // (2 * np.pi / n_classes)).astype(int) % n_classes]
 
 
-@three_classes
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize(("model", "n_classes"), [*GIVEN, *CHOSEN], ids=str)
 def test_the_same_model_as_in_memory_for_any_chunking(model, n_classes):
     X, y = table(n_classes)
     here = clone(model).fit(X, y)
@@ -55,11 +43,10 @@ def test_the_same_model_as_in_memory_for_any_chunking(model, n_classes):
     np.testing.assert_array_equal(other.predict_proba(X), there.predict_proba(X))
 
 
-@three_classes
-@pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher()], ids=str)
-def test_a_sample_of_all_rows_is_the_fit_in_memory(model, n_classes, monkeypatch):
+@pytest.mark.parametrize("model", [SparseKernelFisher(alpha=0.01), ForwardKernelFisher(n_vectors=6)], ids=str)
+def test_a_sample_of_all_rows_is_the_fit_in_memory(model, monkeypatch):
     monkeypatch.setattr(population, "SAMPLE_ROWS", N)
-    X, y = table(n_classes)
+    X, y = table()
     here, there = clone(model).fit(X, y), clone(model).fit(da.from_array(X, chunks=200), y)
     np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
 
@@ -73,8 +60,7 @@ def test_choices_are_made_on_fewer_rows_than_the_sample(monkeypatch):
     assert not set(model.indices_) <= set(Samples.of(X).drawn(60).rows.tolist())
 
 
-@three_classes
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize(("model", "n_classes"), GIVEN, ids=str)
 def test_the_coefficients_come_from_all_rows(model, n_classes):
     X, y = table(n_classes)
     outside = ~np.isin(np.arange(N), Samples.of(X).drawn(SAMPLE).rows)
@@ -121,31 +107,6 @@ def test_error_reduction_ratios_are_those_of_all_rows():
         left.append(np.sum((Y - K @ np.linalg.lstsq(K, Y, rcond=None)[0]) ** 2) / np.sum(Y**2))
     np.testing.assert_allclose(model.path_.objectives, left, atol=1e-8)
     assert sum(model.error_reduction_) == pytest.approx(1 - left[-1])
-
-
-def test_frames_unknown_sizes_and_lazy_answers():
-    X, y = table(3)
-    frame = pd.DataFrame(X, columns=["u", "v"]).assign(y=y)
-    lazy = dd.from_pandas(frame, npartitions=5)
-    lazy = lazy[lazy.u > -0.5]  # lengths unknown, and a partition may be empty
-    kept = frame[frame.u > -0.5]
-    there = SparseKernelFisher(alpha=0.01).fit(lazy[["u", "v"]], lazy.y)
-    here = SparseKernelFisher(alpha=0.01).fit(kept[["u", "v"]], kept.y)
-    np.testing.assert_allclose(there.decision_function(kept[["u", "v"]]), here.decision_function(kept[["u", "v"]]))
-    labels, shares = there.predict(lazy[["u", "v"]]), there.predict_proba(lazy[["u", "v"]])
-    assert isinstance(labels, dd.Series)
-    assert list(shares.columns) == ["a", "b", "c"]
-    np.testing.assert_array_equal(labels.compute(), here.predict(kept[["u", "v"]]))
-    assert isinstance(there.vectors_, np.ndarray)
-
-
-def test_arrays_give_lazy_arrays():
-    X, y = table(3)
-    model = ForwardKernelFisher(n_vectors=5).fit(X, y)
-    for method in ("predict", "predict_proba", "decision_function"):
-        answers = getattr(model, method)(da.from_array(X, chunks=((0, 500, 400), 2)))
-        assert isinstance(answers, da.Array)
-        np.testing.assert_array_equal(answers.compute(), getattr(model, method)(X))
 
 
 def test_weights_and_single_precision():

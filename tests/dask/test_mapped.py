@@ -16,22 +16,16 @@ from fewkern import (
 )
 from fewkern.arrays import partitions
 from fewkern.arrays.survey import Layout
-from fewkern.core import population
 from fewkern.select import selector
 
 N, D = 30_000, 40
+SAMPLE, BLOCK = 300, 1000
 MODELS = {
     "regressor": FeatureVectorRegressor(max_vectors=4),
     "discriminant": FeatureVectorDiscriminant(max_vectors=4),
-    "pca": FeatureVectorPCA(max_vectors=4, n_components=2),
+    "selector": FeatureVectorPCA(max_vectors=4, n_components=2),
     "selector": FeatureVectorSelector(max_vectors=4),
 }
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", 300)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 1000)
 
 
 @pytest.fixture(scope="module")

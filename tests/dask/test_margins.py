@@ -3,20 +3,17 @@
 from itertools import pairwise
 
 import dask.array as da
-import dask.dataframe as dd
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
-from fewkern.arrays import partitions
 from fewkern.core import population
 from fewkern.core.samples import Samples
 
-N, SAMPLE = 1000, 250
+N, SAMPLE, BLOCK = 1000, 250, 256
 MODELS = {
     "svm": RecursiveSVM(n_components=2),
     "svm-kernel": RecursiveSVM(kernel="gaussian", max_vectors=12, n_components=2),
@@ -28,13 +25,6 @@ MODELS = {
     "pca": GraphEmbedding(graph="pca", n_components=2),
     "pca-basis": GraphEmbedding(graph="pca", max_vectors=3, n_components=2),
 }
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """A sample and blocks that are much smaller than the table."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 256)
 
 
 @pytest.fixture(scope="module")
@@ -119,33 +109,6 @@ def test_mean_of_a_linear_model_on_a_basis(table):
     X = table[0]
     model = clone(MODELS["pca-basis"]).fit(da.from_array(X, chunks=300))
     np.testing.assert_allclose(model.mean_, X.mean(axis=0), atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["svm", "fisher"])
-def test_unknown_sizes_empty_partitions_and_frames(name, table):
-    X, y, _ = table
-    frame = pd.DataFrame(X, columns=list("rstu")).assign(y=y)
-    lazy = dd.from_pandas(frame, npartitions=6)
-    lazy = lazy[(lazy.r > 0.1) & (lazy.index > 200)]  # lengths unknown, the first partition is empty
-    kept = frame[(frame.r > 0.1) & (frame.index > 200)]
-    there = clone(MODELS[name]).fit(lazy[list("rstu")], lazy.y)
-    here = clone(MODELS[name]).fit(kept[list("rstu")], kept.y)
-    np.testing.assert_allclose(there.transform(kept[list("rstu")]), here.transform(kept[list("rstu")]), atol=1e-10)
-    assert list(there.feature_names_in_) == list("rstu")
-    found = there.transform(lazy[list("rstu")])
-    assert isinstance(found, dd.DataFrame)
-    prefix = type(there).__name__.lower()
-    assert list(found.columns) == [f"{prefix}0", f"{prefix}1"]
-    np.testing.assert_array_equal(found.compute(), there.transform(kept[list("rstu")]))
-
-
-@pytest.mark.parametrize("model", [RecursiveSVM(n_components=2), GraphEmbedding(), RecursiveSoftMargin()])
-def test_transform_is_lazy(model, table):
-    X, y, _ = table
-    model = clone(model).fit(X[:200], y[:200])
-    lazy = model.transform(da.from_array(X, chunks=((0, 600, 400), 4)))
-    assert isinstance(lazy, da.Array)
-    np.testing.assert_array_equal(lazy.compute(), model.transform(X))
 
 
 def test_single_precision_stays(table):

@@ -14,19 +14,11 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 from fewkern import FeatureVectorDiscriminant, TableEncoder, TableModel
-from fewkern.arrays import partitions
 from fewkern.arrays.partitions import NeedsMemoryError, PartitionError
 from fewkern.core import population
 from fewkern.tables.frames import as_parts, draw_rows, fetch_rows
 
-N = 800
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """Samples and blocks that are much smaller than the table."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", 200)
-    monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
+N, SAMPLE, BLOCK = 800, 200, 128
 
 
 @pytest.fixture(scope="module")

@@ -16,18 +16,18 @@ def test_damaged_files_are_refused_or_predict(tmp_path):
     assert {result for _, result in counts} == {"refused", "predicted"}
 
 
-@pytest.mark.parametrize("subject", subjects(), ids=lambda s: s.name)
-def test_intact_files_answer_as_the_model_did(subject, tmp_path):
-    found = answers(load_bytes(subject.content, tmp_path), subject.samples)
-    assert found.keys() == subject.answers.keys()
-    for method, value in subject.answers.items():
-        np.testing.assert_equal(found[method], value, err_msg=method)
+def test_intact_files_answer_as_the_model_did(tmp_path):
+    for subject in subjects():
+        found = answers(load_bytes(subject.content, tmp_path), subject.samples)
+        assert found.keys() == subject.answers.keys()
+        for method, value in subject.answers.items():
+            np.testing.assert_equal(found[method], value, err_msg=f"{subject.name}, {method}")
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
-def test_every_mutation_changes_files(name, rng):
+def test_every_mutation_changes_files(rng):
     content = subjects()[0].content
-    assert any(MUTATIONS[name](content, rng) != content for _ in range(5))
+    for name, mutation in MUTATIONS.items():
+        assert any(mutation(content, rng) != content for _ in range(5)), name
 
 
 def test_without_the_checks_the_fuzzer_finds_models_that_do_not_predict(tmp_path, monkeypatch):

@@ -29,25 +29,6 @@ def test_every_public_estimator_is_in_the_record(record):
     assert {case.name for case in cases()} == record.keys(), "python -m tests.golden decisions --write"
 
 
-def test_every_size_has_both_widths_and_every_number_of_classes_is_small_and_large():
-    for rows in {rows for rows, _, _ in decisions.TABLES}:
-        assert {features for n, features, _ in decisions.TABLES if n == rows} == {3, 40}
-    for classes in (2, 3, 10):
-        sizes = [rows for rows, _, k in decisions.TABLES if k == classes]
-        assert min(sizes) <= 260
-        assert max(sizes) >= 5200
-
-
-def test_the_record_is_small():
-    assert decisions.RECORD.stat().st_size < 400_000
-
-
-def test_the_record_equals_itself(record):
-    for result in record.values():
-        assert difference(result, result, EXACT) == (0.0, [])
-        assert problems(result, result) == []
-
-
 CHANGES = {
     "vectors": lambda result: result["decisions"].update(n_vectors=2 * result["decisions"]["n_vectors"]),
     "type": lambda result: result["decisions"].update(type="Another"),

@@ -242,98 +242,38 @@ def _indefinite() -> np.ndarray:
     return A + A.T
 
 
-def as_lists(X: Any, Y: Any) -> Any:
-    return Gaussian(1.0)(X, Y).tolist()
-
-
-def as_scalar(X: Any, Y: Any) -> Any:
-    return 1.0
-
-
-def as_none(X: Any, Y: Any) -> Any:
-    return None
-
-
-def as_text(X: Any, Y: Any) -> Any:
-    return np.full((X.shape[0], Y.shape[0]), "a")
-
-
-def as_ragged(X: Any, Y: Any) -> Any:
-    return [[1.0]] + [[1.0, 2.0]] * (X.shape[0] - 1)
-
-
-def flat(X: Any, Y: Any) -> Any:
-    return Gaussian(1.0)(X, Y).ravel()
-
-
-def transposed(X: Any, Y: Any) -> Any:
-    return np.ones((Y.shape[0] + 1, X.shape[0]))
-
-
-def dividing(X: Any, Y: Any) -> Any:
-    return 1 / 0
-
-
-def looking_up(X: Any, Y: Any) -> Any:
-    return {}["width"]
-
-
-def needing_three(X: Any, Y: Any, Z: Any) -> Any:
-    return Gaussian(1.0)(X, Y)
-
-
-def of_nan(X: Any, Y: Any) -> Any:
-    return np.full((X.shape[0], Y.shape[0]), np.nan)
-
-
-def nan_off_the_diagonal(X: Any, Y: Any) -> Any:
-    K = Gaussian(1.0)(X, Y)
-    return np.where(K < 0.5, np.nan, K)
-
-
-def of_infinity(X: Any, Y: Any) -> Any:
-    return np.full((X.shape[0], Y.shape[0]), np.inf)
-
-
-def of_zeros(X: Any, Y: Any) -> Any:
-    return np.zeros((X.shape[0], Y.shape[0]))
-
-
-def negative(X: Any, Y: Any) -> Any:
-    return -Gaussian(1.0)(X, Y)
-
-
-def indefinite(X: Any, Y: Any) -> Any:
-    return np.tanh(3.0 * X @ Y.T - 1.0)
-
-
-def lopsided(X: Any, Y: Any) -> Any:
-    return X[:, :1] - Y[:, 0]
-
-
-def of_complex(X: Any, Y: Any) -> Any:
-    return Gaussian(1.0)(X, Y) + 1j
-
-
-def of_integers(X: Any, Y: Any) -> Any:
-    return (X @ Y.T).round().astype(int)
-
-
-def read_only_values(X: Any, Y: Any) -> Any:
-    K = Gaussian(1.0)(X, Y)
+def _read_only(K: np.ndarray) -> np.ndarray:
     K.flags.writeable = False
     return K
 
 
-FUNCTIONS = (as_lists, as_scalar, as_none, as_text, as_ragged, flat, transposed, dividing, looking_up, needing_three)
-VALUES = (of_nan, nan_off_the_diagonal, of_infinity, of_zeros, negative, indefinite, lopsided, of_complex, of_integers)
+# Kernel functions by what is wrong with them, or odd.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "as_lists": lambda X, Y: Gaussian(1.0)(X, Y).tolist(),
+    "as_scalar": lambda X, Y: 1.0,
+    "as_none": lambda X, Y: None,
+    "as_text": lambda X, Y: np.full((X.shape[0], Y.shape[0]), "a"),
+    "as_ragged": lambda X, Y: [[1.0]] + [[1.0, 2.0]] * (X.shape[0] - 1),
+    "flat": lambda X, Y: Gaussian(1.0)(X, Y).ravel(),
+    "transposed": lambda X, Y: np.ones((Y.shape[0] + 1, X.shape[0])),
+    "dividing": lambda X, Y: 1 / 0,
+    "looking_up": lambda X, Y: {}["width"],
+    "needing_three": lambda X, Y, Z: Gaussian(1.0)(X, Y),
+    "of_nan": lambda X, Y: np.full((X.shape[0], Y.shape[0]), np.nan),
+    "nan_off_the_diagonal": lambda X, Y: np.where((K := Gaussian(1.0)(X, Y)) < 0.5, np.nan, K),
+    "of_infinity": lambda X, Y: np.full((X.shape[0], Y.shape[0]), np.inf),
+    "of_zeros": lambda X, Y: np.zeros((X.shape[0], Y.shape[0])),
+    "negative": lambda X, Y: -Gaussian(1.0)(X, Y),
+    "indefinite": lambda X, Y: np.tanh(3.0 * X @ Y.T - 1.0),
+    "lopsided": lambda X, Y: X[:, :1] - Y[:, 0],
+    "of_complex": lambda X, Y: Gaussian(1.0)(X, Y) + 1j,
+    "of_integers": lambda X, Y: (X @ Y.T).round().astype(int),
+    "read_only_values": lambda X, Y: _read_only(Gaussian(1.0)(X, Y)),
+}
 
 #: For estimators with a kernel.
 KERNEL_CASES: dict[str, Callable[[], Case]] = {
-    **{
-        f"kernel function {f.__name__}": lambda f=f: with_kernel(f)  # type: ignore[misc]
-        for f in (*FUNCTIONS, *VALUES, read_only_values)
-    },
+    **{f"kernel function {name}": lambda f=f: with_kernel(f) for name, f in FUNCTIONS.items()},  # type: ignore[misc]
     "degree 10": lambda: with_kernel(Polynomial(degree=10)),
     "degree 10, wide": lambda: with_kernel(Polynomial(degree=10), wide()),
     "degree 10, scale 1e150": lambda: with_kernel(Polynomial(degree=10), scaled(1e150)),

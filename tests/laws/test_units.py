@@ -22,10 +22,7 @@ from fewkern.kernels import Gaussian, Laplacian
 from fewkern.select.paths import units_to_compare
 from tests.checks.everyone import ALL, KERNELS, every, fresh, outputs, unmoved
 
-# a power of two is exact, the others round
 CHANGES = {
-    "large": ([2.0**17, 1.0, 1.0], [0.0, 0.0, 0.0]),
-    "small": ([1.0, 1e-5, 1.0], [0.0, 0.0, 0.0]),
     "all": ([1e5, 1e-5, 3.0], [0.0, 0.0, 0.0]),
     "shift": ([1.0, 1.0, 1e5], [1e4, -3.0, 7e5]),
 }
@@ -67,7 +64,6 @@ def assert_law(model, X, y, factor, shift, tolerance=1e-6):
 @pytest.mark.parametrize("change", CHANGES)
 @every(ALL)
 def test_units_do_not_matter(model, change):
-    # a search of many steps makes the last digits grow
     # rounding errors grow in a search of many steps
     tolerance = 2e-2 if type(model).__name__ in ("KernelClassifier", "KernelRegressor") else 1e-6
     assert_law(automatic(model), *table(), *CHANGES[change], tolerance=tolerance)
@@ -140,10 +136,7 @@ def test_nor_with_three_classes_of_few_samples(model, kernel):
     """Columns that forward selection takes in the end must not be chosen by rounding."""
     X, y = load_wine(return_X_y=True)
     X = X[:, :5]
-    one = model(kernel=kernel).fit(X, y)
-    for j, factor, shift in ((0, 1e5, 0.0), (2, 1.0, 1e3), (3, 7.3, 0.0)):
-        Z = X.copy()
-        Z[:, j] = factor * Z[:, j] + shift
-        other = model(kernel=kernel).fit(Z, y)
-        assert other.n_vectors_ == one.n_vectors_
-        np.testing.assert_allclose(other.predict_proba(Z), one.predict_proba(X), atol=1e-6)
+    Z = X * [1e5, 1.0, 1.0, 7.3, 1.0] + [0.0, 0.0, 1e3, 0.0, 0.0]
+    one, other = model(kernel=kernel).fit(X, y), model(kernel=kernel).fit(Z, y)
+    assert other.n_vectors_ == one.n_vectors_
+    np.testing.assert_allclose(other.predict_proba(Z), one.predict_proba(X), atol=1e-6)

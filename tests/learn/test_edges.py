@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from fewkern import GaussianExpansion, KernelClassifier, KernelExpansion, KernelRegressor
-from fewkern.base import BudgetWarning
+from fewkern import KernelClassifier, KernelExpansion, KernelRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((300, 3))
@@ -31,12 +30,6 @@ def test_a_constant_column_and_equal_rows():
     np.testing.assert_allclose(flat.predict(np.ones((1, 3))), 19.5, atol=1e-6)
     constant = KernelRegressor().fit(X, np.full(300, 3.0))
     np.testing.assert_allclose(constant.predict(X), 3.0)
-
-
-def test_a_given_number_of_vectors():
-    assert KernelRegressor(n_vectors=7).fit(X, Z).n_vectors_ == 7
-    assert KernelRegressor(n_vectors=1).fit(X, Z).n_vectors_ == 1
-    assert KernelRegressor(n_vectors=500).fit(X[:60], Z[:60]).n_vectors_ == 60
 
 
 def test_at_most_so_many_vectors():
@@ -63,13 +56,6 @@ def test_sparse_rows_stay_samples():
     assert model.held_out_error_ < 0.2
 
 
-def test_float32_stays_float32():
-    model = KernelRegressor().fit(X.astype(np.float32), Z.astype(np.float32))
-    assert isinstance(model.expansion_, GaussianExpansion)
-    assert model.predict(X.astype(np.float32)).dtype == np.float32
-    assert model.vectors_.dtype == np.float32
-
-
 def test_samples_as_vectors_are_rows_of_the_table():
     rng = np.random.default_rng(0)
     wide = rng.standard_normal((120, 30))
@@ -81,15 +67,6 @@ def test_samples_as_vectors_are_rows_of_the_table():
         np.testing.assert_allclose(found[inside[model.indices_]], rows[inside[model.indices_]], atol=1e-8)
     else:
         assert model.indices_ is None
-
-
-def test_an_open_end_is_said():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-1, 1, (600, 1))
-    with pytest.warns(
-        BudgetWarning, match=r"still falling at the largest number of vectors that was tried, 4\..*max_v"
-    ):
-        KernelRegressor(max_vectors=4).fit(x, np.sin(25 * x[:, 0]))
 
 
 def test_several_outputs_are_predicted_together():

@@ -85,16 +85,6 @@ def test_a_column_of_noise_changes_little(ring):
     assert KernelRegressor().fit(wide[:300], z[:300]).score(wide[300:], z[300:]) > plain - 0.05
 
 
-def test_weights_are_repetition_for_given_vectors(ring):
-    X, _, z = ring
-    basis = KernelRegressor(n_vectors=8).fit(X[:100], z[:100]).basis_
-    counts = np.random.default_rng(2).integers(1, 4, 100)
-    weighted = KernelRegressor().partial_fit(X[:100], z[:100], sample_weight=counts.astype(float), basis=basis)
-    repeated = KernelRegressor().partial_fit(np.repeat(X[:100], counts, 0), np.repeat(z[:100], counts), basis=basis)
-    if weighted.alpha_ == repeated.alpha_:
-        np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-7)
-
-
 # what must be found
 
 
@@ -174,15 +164,6 @@ def test_intervals_hold_with_heavy_tails():
         low, high = KernelRegressor().fit(X[:400], z[:400]).predict_interval(X[400:], 0.9).T
         shares.append(float(((low <= z[400:]) & (z[400:] <= high)).mean()))
     assert min(shares) > 0.85
-
-
-def test_near_copies_are_held_out_together():
-    rng = np.random.default_rng(0)
-    centres, labels = rng.standard_normal((40, 6)), rng.permutation(np.arange(40) % 2)
-    X = np.repeat(centres, 8, axis=0) + 0.01 * rng.standard_normal((320, 6))
-    y, groups = np.repeat(labels, 8), np.repeat(np.arange(40), 8)
-    assert KernelClassifier().fit(X, y).held_out_error_ < 0.1  # copies of every row were seen
-    assert KernelClassifier().fit(X, y, groups=groups).held_out_error_ > 0.3
 
 
 def test_a_plateau_of_a_few_vectors_is_not_the_end():

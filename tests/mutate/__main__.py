@@ -1,111 +1,114 @@
-"""``python -m tests.mutate --seed 1``: change the source a little and see whether a test fails.
+"""``python -m tests.mutate core.peel --count 20 --seed 1``: change the source a little and see whether a test fails.
 
-A random sample of all mutants of ``core`` and of the algorithms, each against the tests that reach its function.
-Survivors are printed. Those that nobody could tell from the original are listed in ``equivalent.toml`` with their
-reasons, and not counted. The first run measures which tests reach what, which takes some minutes.
+A random sample of the mutants of the named packages or modules, each in a copy of the package, against the tests and
+the laws of its package and the record of results. Survivors are printed. Those that nobody could tell from the original
+are listed in ``equivalent.toml`` with their reasons, and not counted.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
-import pytest
+from tests.mutate.mutants import Mutant, equivalent, mutants_of
 
-from tests.mutate.mutants import Mutant, mutants_of
-from tests.mutate.reach import ROOT, OneTest, Reach, Recorder, changed_files, keep
-from tests.mutate.run import Items, in_child, passes, source_of, try_mutant, with_tests
-from tests.mutate.subjects import algorithm_modules, equivalent
+ROOT = Path(__file__).parents[2]
+# Each with its laws; those of the learner are among its tests.
+PACKAGES = {
+    "core": "test_fvs",
+    "select": "test_fvs",
+    "learn": None,
+    "fisher": "test_kfd_laws",
+    "margins": "test_margin_laws",
+    "density": "test_density_laws",
+}
+# A mutant whose tests take this many times as long as without it does not end.
+PATIENCE = 4
 
-_ALIVE = ("survived", "not reached")
+
+def sources(names: list[str]) -> dict[str, str]:
+    """Sources of the modules with these names, such as "core.peel", or in packages with these names."""
+    files = [path for package in PACKAGES for path in sorted((ROOT / "src" / "fewkern" / package).glob("*.py"))]
+    every = {f"{path.parent.name}.{path.stem}": path for path in files}
+    return {
+        f"fewkern.{key}": path.read_text(encoding="utf-8")
+        for key, path in every.items()
+        if not names or key in names or key.partition(".")[0] in names
+    }
+
+
+def tests_of(module: str) -> list[str]:
+    """Tests that should notice a mutant of a module, those with its name first."""
+    _, package, name = module.split(".")
+    own = sorted((ROOT / "tests" / package).glob("test_*.py"), key=lambda path: name not in path.stem)
+    laws = [f"tests/laws/{PACKAGES[package]}.py"] if PACKAGES[package] else []
+    return [*(str(path.relative_to(ROOT)) for path in own), *laws, "tests/golden/test_golden.py"]
+
+
+def fails(folder: Path, module: str, seconds: float | None = None) -> bool:
+    """Whether a test fails, or does not end, with the package in this folder."""
+    command = [sys.executable, "-m", "pytest", "-qx", "-n0", "-p", "no:cacheprovider", *tests_of(module)]
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode != 0
+
+
+def survives(mutant: Mutant, folder: Path, seconds: float) -> bool:
+    """Whether no test notices a mutant."""
+    file = folder / Path(*mutant.module.split(".")).with_suffix(".py")
+    original = file.read_text(encoding="utf-8")
+    file.write_text(mutant.source, encoding="utf-8")
+    try:
+        return not fails(folder, mutant.module, seconds)
+    finally:
+        file.write_text(original, encoding="utf-8")
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__)
+    parser.add_argument("names", nargs="*", help="packages or modules, such as fisher or core.peel; all without any")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=300, help="size of the sample")
-    parser.add_argument("--budget", type=float, default=20.0, help="seconds of tests per mutant")
-    parser.add_argument("--only", default="", help="only modules whose name contains this")
-    parser.add_argument("--keep", type=Path, help="file of results: mutants that it has are not tried again")
-    parser.add_argument("--again", action="store_true", help="try the survivors in that file again")
+    parser.add_argument("--count", type=int, default=50, help="size of the sample")
     options = parser.parse_args(arguments)
-    os.chdir(ROOT)
-    modules = [name for name in algorithm_modules() if options.only in name]
-    mutants = [m for name in modules for m in mutants_of(name, source_of(name).read_text(encoding="utf-8"))]
+    mutants = [m for module, source in sources(options.names).items() for m in mutants_of(module, source)]
+    known = equivalent()
     sample = random.Random(options.seed).sample(mutants, min(options.count, len(mutants)))
-    results = Results(options.keep)
-    began, counts = time.perf_counter(), Counter[str]()
-
-    changed = changed_files()
-    if changed:
-        with_tests(list(changed), _measure)
-    reach = Reach.read()
-    chosen = {mutant: reach.of(mutant.module, mutant.function, options.budget) for mutant in sample}
-
-    def work(items: Items) -> None:
-        for mutant, tests in chosen.items():
-            outcome = results.of(mutant)
-            if outcome is None or (options.again and outcome in _ALIVE):
-                outcome = _outcome(mutant, tests, items)
-                results.add(mutant, outcome)
-            counts[outcome] += 1
-            if outcome in _ALIVE:
-                print(f"{outcome}: {mutant}", flush=True)
-
-    files = {test.name.split("::")[0] for tests in chosen.values() for test in tests}
-    if files:
-        with_tests(sorted(files), work)
-    counted = counts.total() - counts["equivalent"]
-    killed = counts["killed"] + counts["timeout"]
-    print(f"seed {options.seed}, {len(sample)} of {len(mutants):,} mutants in {len(modules)} modules:")
-    print(", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items())))
-    print(f"{killed} of {counted} killed ({killed / max(counted, 1):.1%}) in {time.perf_counter() - began:.0f} s")
+    tried = [mutant for mutant in sample if mutant.key not in known]
+    killed, limits = Counter[str](), {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(ROOT / "src" / "fewkern", folder / "fewkern")
+        for mutant in tried:
+            package = mutant.module.split(".")[1]
+            if package not in limits:
+                began = time.perf_counter()
+                if fails(folder, mutant.module):
+                    sys.exit(f"tests of {package} fail without any mutant")
+                limits[package] = PATIENCE * (time.perf_counter() - began)
+            if survives(mutant, folder, limits[package]):
+                print(f"survived: {mutant}", flush=True)
+            else:
+                killed[package] += 1
+    for package, limit in limits.items():
+        total = sum(mutant.module.split(".")[1] == package for mutant in tried)
+        print(f"{package}: {killed[package]} of {total} killed; its tests take {limit / PATIENCE:.0f} s")
+    share = killed.total() / max(len(tried), 1)
+    print(f"seed {options.seed}: {killed.total()} of {len(tried)} killed ({share:.1%}), of {len(mutants):,} mutants")
+    if not options.names:
+        for gone in sorted(known - {mutant.key for mutant in mutants}):
+            print(f"no longer there, delete it from equivalent.toml: {gone}")
     return 0
-
-
-def _measure(items: Items) -> None:
-    """Measure the test files that are new or changed."""
-    for file, digest in changed_files().items():
-        print(f"which functions do the tests of {file} reach?", file=sys.stderr, flush=True)
-        own = [item for name, item in items.items() if name.startswith(f"{file}::")]
-
-        def work(file: str = file, digest: str = digest, own: list[pytest.Item] = own) -> int:
-            keep(file, digest, Recorder(passes).measure(own))
-            return 0
-
-        if in_child(work):
-            raise RuntimeError(f"the tests of {file} could not be measured")
-
-
-class Results:
-    """What became of mutants, one line each in a file, so that a run can be continued."""
-
-    def __init__(self, file: Path | None) -> None:
-        self.file = file
-        lines = file.read_text(encoding="utf-8").splitlines() if file is not None and file.exists() else []
-        self.outcomes: dict[str, str] = dict(json.loads(line) for line in lines)
-
-    def of(self, mutant: Mutant) -> str | None:
-        """The outcome of an earlier run, if there is one."""
-        return self.outcomes.get(str(mutant))
-
-    def add(self, mutant: Mutant, outcome: str) -> None:
-        """Note an outcome."""
-        if self.file is not None:
-            with self.file.open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps([str(mutant), outcome]) + "\n")
-
-
-def _outcome(mutant: Mutant, tests: list[OneTest], items: Items) -> str:
-    if mutant in equivalent():
-        return "equivalent"
-    return try_mutant(mutant, tests, items) if tests else "not reached"
 
 
 if __name__ == "__main__":

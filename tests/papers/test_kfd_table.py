@@ -66,21 +66,6 @@ def test_the_columns_selected_for_fewest_samples(ida):
         assert np.mean([o["error"] for o in small]) < np.mean([o["error"] for o in fair])
 
 
-def test_fewest_samples_means_the_settings_of_the_smallest_machine(monkeypatch):
-    machines = [SimpleNamespace(retained=r, wrong=np.array([e, 0])) for r, e in ((9.0, 0), (2.0, 1), (5.0, 0))]
-    data = SimpleNamespace(train=[np.array([0])] * 3, test=[np.array([0])] * 3)
-    asked = []
-    monkeypatch.setattr(kfd, "_data", lambda name: data)
-    monkeypatch.setattr(kfd, "_machines", lambda *given: machines)
-    monkeypatch.setattr(kfd, "_choose", lambda name, method, protocol, sets: asked.append(sets) or (1.0, 0.1))
-    monkeypatch.setattr(kfd, "_Machine", lambda *given: machines[0])
-    assert kfd.one_machine("set", "kFDA_1", 0) == {"error": 0.0, "retained": 9.0}
-    assert kfd.one_machine("set", "kFDA_1", 0, select="fewest") == {"error": 100.0, "retained": 2.0}
-    kfd.honest("set", "kFDA_1", 0, select="fewest")
-    kfd.honest("set", "kFDA_1", 0)
-    assert asked == [(1,), (0, 1, 2, 3, 4)]
-
-
 def test_strict_settings_come_from_the_training_part_of_the_split_alone(monkeypatch):
     asked = []
     data = SimpleNamespace(train=[np.array([0])] * 3, test=[np.array([1])] * 3)

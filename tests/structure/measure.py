@@ -29,6 +29,7 @@ LEVELS = (
     ("populations",),
     ("select",),
     ("fisher", "margins", "density"),
+    ("learn",),
     ("compression",),
     ("io",),
     ("plotting",),
