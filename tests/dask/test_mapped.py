@@ -23,7 +23,7 @@ SAMPLE, BLOCK = 300, 1000
 MODELS = {
     "regressor": FeatureVectorRegressor(max_vectors=4),
     "discriminant": FeatureVectorDiscriminant(max_vectors=4),
-    "selector": FeatureVectorPCA(max_vectors=4, n_components=2),
+    "pca": FeatureVectorPCA(max_vectors=4, n_components=2),
     "selector": FeatureVectorSelector(max_vectors=4),
 }
 
