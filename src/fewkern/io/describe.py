@@ -289,7 +289,7 @@ def _centred(V: Vector, centre: Vector, gain: Vector, scaler: Scaling, dtype: st
 
 def _log_sum(mixture: KernelMixture, scaler: Scaling, dtype: str, log_unit: float) -> LogSum:
     """A density at samples that a scaler changes first; ``log_unit`` is added to its logarithm."""
-    weights, widths = _double(mixture.weights), _double(mixture.widths)
+    weights, widths = _double(mixture.weights), _double(mixture.bandwidths)
     V, transform = _double(mixture.vectors), _double(mixture.transform)
     kept, dim = weights > 0, V.shape[1]
     shift, factor, vectors = _centred(V[kept], np.median(V, axis=0), transform, scaler, dtype)

@@ -58,12 +58,12 @@ def choose_logistic(
         folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(left_out), geometry)))
     # a class of one row may be in no fold but its own
     own = indicators(codes, int(codes.max()) + 1)
-    solved: list[tuple[Host, Host] | None] = [None] * len(folds)
+    solved: list[tuple[Host, Host]] = []
     for factor in _RIDGES:
         ridge = factor * alpha
         solved = [
             fit_logistic(Z, own[fitted], rows.weights[fitted], ridge, begin)
-            for (Z, fitted, _), begin in zip(folds, solved)
+            for (Z, fitted, _), begin in zip(folds, solved or [None] * len(folds))
         ]
         scores = np.concatenate([new @ W + b for (_, _, new), (W, b) in zip(folds, solved)])
         found, wrong = _judged(scores, codes[held], weights)
