@@ -85,8 +85,7 @@ def test_normal_cdf(foreign):
 
 
 @pytest.mark.parametrize("corner", [3.0, 1.0, 1.0 + 1e-17])
-def test_a_singular_system_has_the_shortest_least_squares_solution(foreign, corner):
-    to, back = foreign
+def test_a_singular_system_has_the_shortest_least_squares_solution(corner):
     A, b = np.array([[1.0, 1.0], [1.0, corner]]), np.array([2.0, 2.0])
     expected = [2.0, 0.0] if corner == 3.0 else [1.0, 1.0]
-    np.testing.assert_allclose(back(solve_or_least_squares(to(A), to(b))), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(solve_or_least_squares(A, b), expected, rtol=1e-9, atol=1e-12)

@@ -43,15 +43,17 @@ def test_many_classes(rng):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_probabilities_are_calibrated(classes, rng):
-    y = rng.integers(0, classes, 1200)
-    X = rng.standard_normal((1200, 2)) + 1.5 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
-    model = KernelClassifier(max_vectors=20).fit(X[:300], y[:300])
-    new, truth = X[300:], y[300:]
-    p = model.predict_proba(new)
-    sharper = (softmax(factor * np.log(p)) for factor in (0.5, 0.7, 1.4, 2.0))
-    assert log_loss(truth, p) < min(log_loss(truth, other) for other in sharper)
-    confident = p.max(axis=1)
-    assert np.mean(confident) == pytest.approx(model.score(new, truth), abs=0.04)
+    losses, gaps = [], []
+    for _ in range(3):  # one draw of 300 rows says little
+        y = rng.integers(0, classes, 1200)
+        X = rng.standard_normal((1200, 2)) + 1.5 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+        model = KernelClassifier(max_vectors=20).fit(X[:300], y[:300])
+        new, truth = X[300:], y[300:]
+        p = model.predict_proba(new)
+        losses.append([log_loss(truth, softmax(factor * np.log(p))) for factor in (1.0, 0.5, 0.7, 1.4, 2.0)])
+        gaps.append(np.mean(p.max(axis=1)) - model.score(new, truth))
+    assert np.argmin(np.mean(losses, axis=0)) == 0
+    assert np.mean(gaps) == pytest.approx(0.0, abs=0.03)
 
 
 def test_balanced_class_weights(banana):

@@ -192,8 +192,7 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     squares, scales = np.exp(2.0 * geometry.log_widths), np.exp(geometry.log_scales)
     T, V, room = rows.warped(warp), geometry.warped_vectors, rows.workspace
     A, B = (np.concatenate([X * scales, X @ directions], axis=1) for X in (T, V))
-    D = np.matmul(A, B.T, out=room("distances", m))
-    D *= -2.0
+    D = np.matmul(A, -2.0 * B.T, out=room("distances", m))
     D += np.einsum("ij,ij->i", A, A)[:, None]
     D += np.einsum("ij,ij->i", B, B)
     K = np.multiply(D, -0.5 * squares, out=room("kernel", m))
