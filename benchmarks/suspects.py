@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import cpu_timed, header
 from benchmarks.tables_data import CLASSES, Part, part
-from benchmarks.tables_methods import declared
+from benchmarks.tables_methods import declared_categories
 from fewkern import KernelClassifier, KernelRegressor, suspects
 
 # Ten tables with classes and five with numbers, of different kinds.
@@ -39,7 +39,7 @@ def planted(given: Part, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
 
 def boosted(given: Part, y: np.ndarray) -> np.ndarray:
     """One minus the out-of-fold probability of the label, or the distance from the out-of-fold prediction."""
-    options = {"categorical_features": declared(given), "random_state": 0}
+    options = {"categorical_features": declared_categories(given), "random_state": 0}
     if given.task != CLASSES:
         folds = KFold(FOLDS, shuffle=True, random_state=0)
         return np.abs(cross_val_predict(HistGradientBoostingRegressor(**options), given.raw, y, cv=folds) - y)

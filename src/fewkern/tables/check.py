@@ -100,8 +100,7 @@ def check_table(table: Any, target: Any = None, request: Request | None = None) 
     more = [*_copies(job, places), *_nearly_constant(encoder, job), *_deciding(encoder, X, job)]
     apart, name = _in_groups(frame, target, job)
     errors = _errors(apart, name)
-    more += [f"{one.how}: the error is {_shown(job, one.value)}, {_shown(job, one.beside)} where the same rows are held "
-             "out one by one; expect the larger one" for one in errors if one.clear]  # fmt: skip
+    more += [_optimistic(job, one) for one in errors if one.clear]
     rows = _ranked(frame.iloc[job.rows], y, found, places)
     findings = (*drawn, *job.notes, *encoder.notes_, *more)
     return TableCheck(job.task, str(job.target), findings, errors, rows)
@@ -240,6 +239,11 @@ def _last_rows(job: Job) -> tuple[Array, str]:
         time = np.nan_to_num(days(job.frame[dates[0].name], dates[0].form), nan=-np.inf)
         how = f"the last fifth by {dates[0].name!r}"
     return time > np.quantile(time, 1 - _LAST, method="lower"), how
+
+
+def _optimistic(job: Job, found: HeldOutError) -> str:
+    two = f"{_shown(job, found.value)}, but {_shown(job, found.beside)} where the same rows are held out one by one"
+    return f"{found.how} held out: the error is {two}; expect the larger one"
 
 
 def _shown(job: Job, value: float) -> str:
