@@ -39,11 +39,9 @@ def test_wrong_labels_come_first_by_the_number_of_the_row():
 def test_copies_are_named_and_counted_across_groups():
     table = clean(100)
     table["site"] = np.arange(100) % 5
-    copies = table.iloc[[3, 4]].assign(site=[3, 0])
+    copies = table.iloc[[3, 4, 5]].assign(site=[3, 0, 0])
     findings = said(pd.concat([table, copies]), groups="site")
-    assert (
-        "2 rows are copies of others (row 101 of row 4, 102 of 5): a copy that is held out is known already" in findings
-    )
+    assert any(one.startswith("3 rows are copies of others (row 101 of row 4, 102 of 5, 103 of 6)") for one in findings)
     assert any(one.startswith("1 copy is in another group than the row that it repeats") for one in findings)
 
 
