@@ -32,7 +32,9 @@ print(f"{len(labels):,} rows in {time.perf_counter() - start:.1f} s")
 first = found.rows[:90]
 planted = np.isin(np.arange(len(labels)), wrong)
 print(f"wrong among the first 90 rows: {planted[first].sum()}")
-print(f"right label proposed for {np.mean(found.expected[wrong] == digits.target[wrong]):.0%} of the wrong rows")
+print(
+    f"right label proposed for {np.mean(found.expected[wrong] == digits.target[wrong]):.0%} of the wrong rows"
+)
 
 # %%
 # Whoever corrects labels looks at pictures in this order, and can stop when the labels are right.
@@ -43,7 +45,11 @@ for ax, row in zip(pictures.subplots(3, 5).ravel(), found.rows):
     ax.set_title(f"label {labels[row]}, is it {found.expected[row]}?", fontsize=7)
     ax.set_axis_off()
 ax = curve.subplots()
-ax.plot(np.arange(1, 301), np.cumsum(planted[found.rows[:300]]), label="least credible first")
+ax.plot(
+    np.arange(1, 301),
+    np.cumsum(planted[found.rows[:300]]),
+    label="least credible first",
+)
 ax.plot([0, 300], [0, 300 * planted.mean()], "--", color="grey", label="in any order")
 ax.axhline(90, color="black", lw=0.5)
 ax.set(xlabel="rows looked at", ylabel="wrong labels found")

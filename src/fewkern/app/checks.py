@@ -30,12 +30,12 @@ def _error(found: TableCheck, value: float) -> str:
 
 def _suspicious(found: TableCheck, count: int) -> list[str]:
     """The least credible rows, and how many there are."""
-    numbers, of = found.task == "regress", f"{found.doubted:,} of {len(found.rows):,} rows have"
+    numbers, of = found.task == "regress", f"{len(found.suspicious):,} of {len(found.rows):,} rows have"
     what = f"{of} another {found.target!r} than the other rows suggest"
     if numbers:
         what = f"{of} a {found.target!r} that is more than four deviations off"
     rows = []
-    for row, score, given, expected in found.rows.head(min(count, found.doubted)).iloc[:, :4].itertuples(index=False):
+    for row, score, given, expected in found.suspicious.head(count).iloc[:, :4].itertuples(index=False):
         if numbers:
             text = f"{number(given, 4)}, expected {number(expected, 4)} ({score:.1f} deviations)"
         else:

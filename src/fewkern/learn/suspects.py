@@ -120,6 +120,7 @@ def suspects(X: Any, y: Any, *, task: Literal["auto", "classify", "regress"] = "
 @one_thread()
 def leave_out(samples: Samples) -> HeldOut:
     """Predictions for every row by the model without it, or without all rows of its group."""
+    assert samples.targets is not None
     values = np.empty(samples.targets.shape)
     for part in _parts(samples):
         values[part] = learn_from_samples(samples.take(part), _VECTORS, _QUICK)[1]

@@ -34,8 +34,11 @@ _NEARLY = 0.99
 _ALONE_ROWS = 4000
 # Share of the rows that are last in time.
 _LAST = 0.2
-# Standard errors of a mean difference that are clear.
-_CLEAR = 3.0
+# An error is clearly larger than another by this number of standard errors of the mean difference, by this factor, and
+# on this number of rows.
+_CLEAR, _LARGER, _ROWS = 3.0, 1.1, 10
+# Scores above which a number, and a class, is counted.
+_FAR, _UNLIKELY = 4.0, 0.8
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,12 @@ class TableCheck:
     """All rows as a data frame, the least credible first: number, score, target and expected target, cells."""
 
     @property
-    def doubted(self) -> int:
-        """Rows with a class that is not the expected one, or a number that is four standard deviations away."""
+    def suspicious(self) -> Any:
+        """Those of a class with less than 20% that is not the expected one, or of a number four deviations away."""
+        rows = self.rows
         if self.task == "regress":
-            return int((self.rows["score"] > 4).sum())
-        return int((self.rows["expected"] != self.rows["given"]).sum())
+            return rows[rows["score"] > _FAR]
+        return rows[(rows["expected"] != rows["given"]) & (rows["score"] > _UNLIKELY)]
 
 
 def check_table(table: Any, target: Any = None, request: Request | None = None) -> TableCheck:
@@ -200,8 +204,8 @@ def _errors(job: Job, name: str | None) -> tuple[HeldOutError, ...]:
     """Errors of the quick model on rows held out one by one, in whole groups, and in time, side by side."""
     encoder = TableEncoder().learn(job.frame, job.schema, job.names)
     X, y = encoder.encode(job.frame).values, np.asarray(job.y)
+    classes, codes = np.unique(y, return_inverse=True)
     if job.task == "classify":
-        classes, codes = np.unique(y, return_inverse=True)
         samples = class_targets(Samples.of(X, None, codes=codes, n_classes=len(classes)))
     else:
         samples = Samples.of(X, None, targets=y[:, None].astype(float))
@@ -211,7 +215,7 @@ def _errors(job: Job, name: str | None) -> tuple[HeldOutError, ...]:
         together = _losses(leave_out(replace(samples, groups=job.groups)).values, samples)
         found.append(_compared(job, f"whole groups of {name!r}", together, one_by_one, job.groups))
     last, how = _last_rows(job)
-    if last.any() and (job.task == "regress" or len(np.unique(samples.codes[~last])) == samples.n_classes):
+    if 0 < last.sum() < len(last) and (samples.codes is None or len(set(codes[~last])) == samples.n_classes):
         later = _losses(hold_out(samples, last), samples.take(np.flatnonzero(last)))
         found.append(_compared(job, how, later, one_by_one[last]))
     return tuple(found)
@@ -228,7 +232,9 @@ def _losses(values: Array, samples: Samples) -> Array:
 def _compared(job: Job, how: str, losses: Array, beside: Array, groups: Array | None = None) -> HeldOutError:
     root = math.sqrt if job.task == "regress" else float
     gap, error = Counted(None, groups).mean(losses - beside)
-    return HeldOutError(how, root(losses.mean()), root(beside.mean()), gap > _CLEAR * error and gap > 0)
+    value, other = root(losses.mean()), root(beside.mean())
+    clear = gap > _CLEAR * error and value > _LARGER * other and len(losses) >= _ROWS
+    return HeldOutError(how, value, other, clear)
 
 
 def _last_rows(job: Job) -> tuple[Array, str]:
