@@ -28,7 +28,7 @@ from sklearn.svm import SVC, SVR
 import fewkern
 from benchmarks.tables_data import CLASSES, Part
 
-__all__ = ["BASELINE", "METHODS", "Fitted", "Method", "automatic", "kernel_machine"]
+__all__ = ["BASELINE", "METHODS", "Fitted", "Method", "automatic", "declared_categories", "kernel_machine"]
 
 # The method that the others are measured against.
 BASELINE = "boosting"
@@ -109,10 +109,10 @@ def _ours(model: Any, part: Part) -> Fitted:
 
 def boosting(part: Part) -> Fitted:
     kind = HistGradientBoostingClassifier if part.task == CLASSES else HistGradientBoostingRegressor
-    return Fitted(kind(categorical_features=_declared(part), random_state=0).fit(part.raw, part.y), raw=True)
+    return Fitted(kind(categorical_features=declared_categories(part), random_state=0).fit(part.raw, part.y), raw=True)
 
 
-def _declared(part: Part) -> np.ndarray:
+def declared_categories(part: Part) -> np.ndarray:
     """The categories that have few enough levels to be declared."""
     levels = np.array([len(np.unique(column[np.isfinite(column)])) for column in part.raw.T])
     return part.categories & (levels <= MOST_LEVELS)
@@ -122,7 +122,7 @@ def lightgbm(part: Part) -> Fitted:
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     model = (LGBMClassifier if part.task == CLASSES else LGBMRegressor)(n_jobs=1, random_state=0, verbose=-1)
-    declared = np.flatnonzero(_declared(part)).tolist()
+    declared = np.flatnonzero(declared_categories(part)).tolist()
     return Fitted(model.fit(part.raw, part.y, categorical_feature=declared), raw=True)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fewkern.fisher.forward_fisher import ForwardKernelFisher
     from fewkern.fisher.sparse import SparseKernelFisher
     from fewkern.io import load, save, to_c, to_onnx
+    from fewkern.learn.suspects import suspects
     from fewkern.margins.graph_embedding import GraphEmbedding
     from fewkern.margins.soft_margin import RecursiveSoftMargin
     from fewkern.margins.svm import RecursiveSVM
@@ -65,6 +66,7 @@ __all__ = [
     "load",
     "report",
     "save",
+    "suspects",
     "to_c",
     "to_onnx",
 ]
@@ -101,6 +103,7 @@ _PLACES = {
     "load": "io",
     "report": "reporting",
     "save": "io",
+    "suspects": "learn.suspects",
     "to_c": "io",
     "to_onnx": "io",
 }

@@ -1,4 +1,4 @@
-"""The command ``fewkern``: fit, predict, info, plot, report, compress, export."""
+"""The command ``fewkern``: fit, check, predict, info, plot, report, compress, export."""
 
 from __future__ import annotations
 

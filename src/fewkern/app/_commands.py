@@ -159,6 +159,47 @@ def fit(
 
 
 @app.command()
+def check(
+    tables: Annotated[list[str], typer.Argument(help=f"{TABLES} {MANY}")],
+    target: Annotated[str | None, typer.Option(help="Column to predict (the last one by default).")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
+    ] = None,
+    task: Annotated[Task, typer.Option(help="Whether the target holds classes or numbers.")] = "auto",
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")] = None,
+    merge_spellings: Annotated[
+        bool, typer.Option("--merge-spellings", help="Take spellings such as Yes, yes and Y as one class or category.")
+    ] = False,
+    count: Annotated[int, typer.Option("--show", min=0, help="Suspicious rows to show.")] = 10,
+    ranked: Annotated[
+        Path | None, typer.Option("--out", help="Also write all rows, the least credible first (.csv, .tsv, .parquet).")
+    ] = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    skip: Skip = None,
+) -> None:
+    """Say what may be wrong with a table: rows that are hard to believe, copies, columns, the order of the rows."""
+    outputs = Outputs()
+    with problems(outputs):
+        from fewkern.tables.files import find_files
+
+        files = outputs.reads(*find_files(tables))
+        ranked = None if ranked is None else outputs.claim(ranked, TABLE)
+        from fewkern.app import checks, parts
+        from fewkern.tables.check import check_table
+        from fewkern.tables.resolve import Request
+
+        frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet=False)
+        asked = Request(task=str(task), drop=tuple(drop or ()), groups=groups, merge_spellings=merge_spellings)
+        with warnings_as_notes():
+            found = check_table(frame, target, asked)
+        show_line(checks.as_text(found, count))
+        if ranked is not None:
+            outputs.write(ranked, lambda path: parts.write_frames([found.rows], path))
+            show_line(f"written: {outputs.written[0]}")
+
+
+@app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
     tables: Annotated[list[str], typer.Argument(help=f"A table with the same columns: {TABLES} {MANY}")],

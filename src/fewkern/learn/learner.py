@@ -16,14 +16,14 @@ from fewkern.core.samples import Samples
 from fewkern.learn.climb import Candidate, Kind, Sizes, distilled, leading_axes, still, taught_rows, teacher_of
 from fewkern.learn.compare import Comparison, Key, compare
 from fewkern.learn.move import move
-from fewkern.learn.objective import Geometry, Rows, coefficients, values
+from fewkern.learn.objective import Geometry, Rows, coefficients, left_out_residuals, values
 from fewkern.learn.order import row_order
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import fit_preparation
 from fewkern.learn.start import Start, choose_start
 from fewkern.learn.warp import Warp
 
-__all__ = ["Learned", "Settings", "learn", "linear_axes"]
+__all__ = ["Learned", "Settings", "learn", "learn_from_samples", "linear_axes"]
 
 Host = np.ndarray[Any, Any]
 _FOLDS = 5
@@ -93,6 +93,25 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
     found = _learned(samples, preparation, rows, _finish(rows, comparison, key, start, sizes, policy), policy)
     held, scaled = comparison.held_out(settings.leniency)
     return replace(found, key=key, comparison=comparison, held_out=(held, scaled * units[1] + units[0]))
+
+
+def learn_from_samples(samples: Samples, size: int, policy: Policy) -> tuple[Learned, Host]:
+    """Vectors that are samples, ``size`` of them, and predictions for every sample by the model without it.
+
+    There are no folds: length scale, metric and ridge are those of least leave-one-out error. Of samples with groups
+    the whole group is left out.
+    """
+    assert samples.targets is not None
+    order = row_order(samples.X, samples.targets)
+    samples = samples.take(order)
+    preparation = fit_preparation(samples.X, samples.weights, policy)
+    rows, (mean, spread) = _rows(samples, preparation, Warp.identity(preparation.values), policy)
+    geometry, place = choose_start(rows, policy, 0).geometry(rows, max(1, min(size, rows.n // 4)))
+    ridge, residuals = left_out_residuals(rows, geometry, policy.ridges)
+    candidate = Candidate(Kind.STILL, geometry.size, replace(geometry, log_ridge=math.log(ridge)), place)
+    left_out = np.empty_like(rows.Y)
+    left_out[order] = (rows.Y - residuals) * spread + mean
+    return _learned(samples, preparation, rows, candidate, policy), left_out
 
 
 def _rows(samples: Samples, preparation: Preparation, warp: Warp, policy: Policy) -> tuple[Rows, tuple[Host, Host]]:

@@ -29,9 +29,10 @@ from fewkern.arrays.linalg import inverse_psd
 from fewkern.core.gaussians import gaussians
 from fewkern.learn.policy import Policy
 from fewkern.learn.warp import Cells, Warp
-from fewkern.select.leave_group_out import GroupBlocks
+from fewkern.select.leave_group_out import GroupBlocks, group_residuals
 
-__all__ = ["Geometry", "Rows", "coefficients", "features", "objective", "ridge_errors", "values"]
+__all__ = ["Geometry", "Rows", "coefficients", "features", "left_out_residuals", "objective"]
+__all__ += ["ridge_errors", "values"]
 
 Host = np.ndarray[Any, Any]
 # Leverage above which a row is taken to have this one: its own value is nearly all that predicts it.
@@ -274,6 +275,29 @@ def ridge_errors(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> l
         left = 1.0 - np.minimum(leverage, _MOST_LEVERAGE)
         errors.append(float(np.sum(np.einsum("ij,ij->i", R, R) / (left * left))) / rows.total)
     return errors
+
+
+def left_out_residuals(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> tuple[float, Host]:
+    """The ridge of least leave-one-out error, and the residual of every row by the model without it, or its group."""
+    F = rows.centred(features(rows, geometry))
+    strengths, axes = np.linalg.eigh(F.T @ F)
+    A, Y = F @ axes, rows.weighted_targets
+    cross, squared = A.T @ Y, A * A
+    blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
+    found: tuple[float, float, Host] | None = None
+    for ridge in ridges:
+        shrink = 1.0 / (np.maximum(strengths, 0.0) + ridge * rows.total)
+        if blocks is None:
+            leverage = squared @ shrink + rows.weights / rows.total
+            E = (Y - A @ (shrink[:, None] * cross)) / (1.0 - np.minimum(leverage, _MOST_LEVERAGE))[:, None]
+        else:  # rows.Y has mean zero, so that the constant leaves it as it is
+            Q = np.concatenate([A * np.sqrt(shrink), rows.root / math.sqrt(rows.total)], axis=1)
+            E = group_residuals(Q, Y, blocks)[0]
+        error = float(np.einsum("ij,ij->", E, E))
+        if found is None or error < found[0]:
+            found = error, ridge, E / rows.root
+    assert found is not None
+    return found[1:]
 
 
 def _without_groups(Q: Host, R: Host, groups: GroupBlocks) -> float:

@@ -13,7 +13,8 @@ from fewkern.tables.cells import factorized, nested, texts
 from fewkern.tables.evaluate import Judgement, is_rare, rate
 from fewkern.tables.schema import Schema
 
-__all__ = ["contradiction", "deciding_column", "extreme_targets", "group_like", "rare_class", "total_row"]
+__all__ = ["alone_decides", "contradiction", "deciding_column", "extreme_targets", "group_column", "group_like"]
+__all__ += ["rare_class", "total_row"]
 
 # Rows that may be extreme, at most.
 _MOST_EXTREME = 3
@@ -73,10 +74,10 @@ def total_row(frame: Any) -> tuple[int | None, list[str]]:
     return None, []
 
 
-def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[str]:
+def group_column(frame: Any, schema: Schema, y: Array | None, task: str) -> tuple[str, int, float] | None:
     """A column whose values may be those of rows that belong together: by its name, or because it fixes the target.
 
-    It has at least ten values, each in two rows on average.
+    It has at least ten values, each in two rows on average: name, number of values, mean number of rows.
     """
     for column in schema.columns:
         named = _GROUP_NAME.fullmatch(column.name.lower()) is not None
@@ -88,11 +89,18 @@ def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[s
         if len(different) < 10 or each < 2:
             continue
         if named or (each > 3 and _fixes(codes, y, task)):
-            has = f"column {column.name!r} has {len(different):,} values, each in about {each:.0f} rows: if rows of one"
-            return [
-                f"{has} value belong together, the error is too optimistic; give it as groups (--groups {column.name})"
-            ]
-    return []
+            return column.name, len(different), each
+    return None
+
+
+def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[str]:
+    """A sentence about the column whose values may be those of rows that belong together."""
+    found = group_column(frame, schema, y, task)
+    if found is None:
+        return []
+    name, different, each = found
+    has = f"column {name!r} has {different:,} values, each in about {each:.0f} rows: if rows of one"
+    return [f"{has} value belong together, the error is too optimistic; give it as groups (--groups {name})"]
 
 
 def _fixes(codes: Array, y: Any, task: str) -> bool:
@@ -142,24 +150,37 @@ def deciding_column(
 
     ``features(name)`` are those of a column with the targets, ``(X, y, new X, new y)``, of rows fitted and held out.
     """
-    from sklearn.tree import DecisionTreeClassifier
-
     if judged is None or judged.how != "held out" or judged.targets or len(names) < 2:
         return []
     classes, most = judged.measure == "error", _DECIDES[judged.measure]
     if (judged.value if classes else judged.value**2) > 2 * most * (judged.baseline if classes else judged.baseline**2):
         return []  # not even all columns together predict it as well
     for k in np.argsort(importances)[::-1][:3]:
-        X, y, new, truth = features(names[k])
-        if classes:
-            answers = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X, y).predict(new)
-            left = np.mean(answers != truth) / judged.baseline
-        else:
-            answers = _interpolated(X, y, new)
-            left = np.mean((answers - truth) ** 2) / np.var(truth)
-        if left <= most:
-            return [f"column {names[k]!r} alone decides: is it known before {target!r} is? If not, drop it"]
+        said = alone_decides(names[k], target, features(names[k]), judged.baseline if classes else None)
+        if said:
+            return said
     return []
+
+
+def alone_decides(name: str, target: str, part: tuple[Any, Any, Any, Any], baseline: float | None) -> list[str]:
+    """A sentence about a column that alone predicts the target; the arguments as in :func:`_left_by_column`."""
+    if _left_by_column(part, baseline) > _DECIDES["rmse" if baseline is None else "error"]:
+        return []
+    return [f"column {name!r} alone decides: is it known before {target!r} is? If not, drop it"]
+
+
+def _left_by_column(part: tuple[Any, Any, Any, Any], baseline: float | None) -> float:
+    """Share of the error that one column leaves: ``(X, y, new X, new y)``, and the error of the most frequent class.
+
+    The baseline is None of numbers, whose variance it is then.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y, new, truth = part
+    if baseline is None:
+        return float(np.mean((_interpolated(X, y, new) - truth) ** 2) / (np.var(truth) or 1.0))
+    answers = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X, y).predict(new)
+    return float(np.mean(answers != truth) / (baseline or 1.0))
 
 
 def _interpolated(X: Array, y: Array, new: Array) -> Array:

@@ -1,0 +1,256 @@
+"""What may be wrong with a table, before any model is kept: suspicious rows, copies, columns, and how rows are ordered.
+
+Everything stands on one quick model (:mod:`fewkern.learn.suspects`), whose predictions for rows that it has not seen
+are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fewkern.arrays.namespace import Array
+from fewkern.core import population
+from fewkern.core.samples import Samples
+from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
+from fewkern.reporting.formatting import label, number, percent, plural
+from fewkern.select.leave_one_out import class_targets
+from fewkern.tables.columns import CategoryColumn
+from fewkern.tables.dates import days
+from fewkern.tables.encoder import TableEncoder
+from fewkern.tables.evaluate import Counted, rate
+from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
+from fewkern.tables.resolve import Job, Request, resolve
+from fewkern.tables.suspect import alone_decides, group_column
+
+__all__ = ["TableCheck", "check_table"]
+
+# A column is nearly constant if one value fills this share of the rows.
+_NEARLY = 0.99
+# Rows by which a column is tried alone.
+_ALONE_ROWS = 4000
+# Share of the rows that are last in time.
+_LAST = 0.2
+# An error is clearly larger than another by this number of standard errors of the mean difference, by this factor, and
+# on this number of rows.
+_CLEAR, _LARGER, _ROWS = 3.0, 1.1, 10
+# Scores above which a number, and a class, is counted.
+_FAR, _UNLIKELY = 4.0, 0.8
+
+
+@dataclass(frozen=True)
+class HeldOutError:
+    """The error of the quick model on rows that were held out in one way."""
+
+    how: str
+    value: float
+    """Share of wrong classes, or root mean squared error."""
+    beside: float
+    """The same rows, held out one by one."""
+    clear: bool
+    """Whether it is larger than that, and not by chance."""
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """What was found."""
+
+    task: str
+    target: str
+    findings: tuple[str, ...]
+    errors: tuple[HeldOutError, ...]
+    """Rows held out one by one, in whole groups, and the last ones."""
+    rows: Any
+    """All rows as a data frame, the least credible first: number, score, target and expected target, cells."""
+
+    @property
+    def suspicious(self) -> Any:
+        """Those of a class with less than 20% that is not the expected one, or of a number four deviations away."""
+        rows = self.rows
+        if self.task == "regress":
+            return rows[rows["score"] > _FAR]
+        return rows[(rows["expected"] != rows["given"]) & (rows["score"] > _UNLIKELY)]
+
+
+def check_table(table: Any, target: Any = None, request: Request | None = None) -> TableCheck:
+    """Check a table: a data frame, or one in parts, of which at most 20,000 rows are drawn.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fewkern.datasets import make_banana
+    >>> from fewkern.tables.check import check_table
+    >>> X, y = make_banana(200, random_state=0)
+    >>> table = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "side": y == 1})
+    >>> found = check_table(pd.concat([table, table.head(3)]), "side")
+    >>> found.findings
+    ('3 rows are copies of others (row 201 of row 1, 202 of 2, 203 of 3): a copy that is held out is known already',)
+    """
+    request = request or Request()
+    if request.task not in ("auto", "classify", "regress"):
+        raise ValueError(f"check: the task must be 'auto', 'classify' or 'regress', got {request.task!r}.")
+    frame, numbers, drawn = _in_memory(table, target, request)
+    job = resolve(frame, target, request)
+    if isinstance(job.target, tuple):
+        raise ValueError(f"check: one target at a time, got {listed(job.target)}; check each by itself.")
+    encoder = TableEncoder().learn(job.frame, job.schema, job.names)
+    X, y = encoder.encode(job.frame).values, job.y
+    assert y is not None
+    places = numbers[job.rows] + 1
+    found = suspects(X, y, task=job.task, groups=job.groups)  # type: ignore[arg-type]
+    more = [*_copies(job, places), *_nearly_constant(encoder, job), *_deciding(encoder, X, job)]
+    apart, name = _in_groups(frame, target, job)
+    errors = _errors(apart, name)
+    more += [_optimistic(job, one) for one in errors if one.clear]
+    rows = _ranked(frame.iloc[job.rows], y, found, places)
+    findings = (*drawn, *job.notes, *encoder.notes_, *more)
+    return TableCheck(job.task, str(job.target), findings, errors, rows)
+
+
+def _in_memory(table: Any, target: Any, request: Request) -> tuple[Any, Array, list[str]]:
+    """The table, or rows of it, the numbers of the rows, and a sentence if they are not all."""
+    parts = as_parts(table, "check", request.verbose)
+    if parts is None:
+        frame = as_frame(table, "check")
+        return frame, np.arange(len(frame)), []
+    if parts.n <= population.SAMPLE_ROWS:
+        return fetch_rows(parts, None, request.verbose), np.arange(parts.n), []
+    name = target or str(parts.empty.columns[-1])
+    drawn = draw_rows(parts, population.SAMPLE_ROWS, (name,), request.verbose)
+    said = f"{len(drawn.numbers):,} of {parts.n:,} rows were drawn and looked at"
+    return drawn.frame, drawn.numbers, [said]
+
+
+def _ranked(frame: Any, y: Array, found: Suspects, places: Array) -> Any:
+    """The rows in their order, with their cells."""
+    own = {"row": places, "score": np.round(found.scores, 4), "given": y, "expected": found.expected}
+    beside = frame.reset_index(drop=True).rename(columns={name: f"{name} (cell)" for name in own})
+    table = pandas().concat([pandas().DataFrame(own), beside], axis=1)
+    return table.iloc[found.rows].reset_index(drop=True)
+
+
+def _copies(job: Job, places: Array) -> list[str]:
+    """Rows that are copies of others, in other groups too, and equal rows with different classes."""
+    pd, said = pandas(), []
+    cells = pd.factorize(pd.util.hash_pandas_object(job.frame, index=False))[0]
+    whole = pd.factorize(pd.Series(list(zip(cells, pd.factorize(job.y)[0]))))[0]
+    first = np.unique(whole, return_index=True)[1][whole]
+    copies = np.flatnonzero(first != np.arange(len(whole)))
+    if len(copies):
+        shown = [f"{places[k]:,} of {places[first[k]]:,}" for k in copies[:3]]
+        shown[0] = shown[0].replace("of", "of row")
+        what = f"{plural(len(copies), 'row is a copy of another', 'rows are copies of others')} (row {', '.join(shown)}"
+        said.append(f"{what}{', ...' if len(copies) > 3 else ''}): a copy that is held out is known already")
+    if job.groups is not None:
+        apart = int(np.sum(job.groups[copies] != job.groups[first[copies]]))
+        what = plural(apart, "copy is in another group", "copies are in other groups")
+        said += [f"{what} than the row that it repeats: groups do not keep them together"] if apart else []
+    if job.task == "classify":
+        per_cells = pd.Series(whole).groupby(cells).nunique()
+        torn = int((per_cells.to_numpy()[cells] > 1).sum())
+        what = f"{torn:,} rows are equal to others but for {job.target!r}"
+        said += [f"{what}: no model can be right about all of them"] if torn else []
+    return said
+
+
+def _nearly_constant(encoder: TableEncoder, job: Job) -> list[str]:
+    """Columns that are the same in nearly all rows."""
+    said = []
+    for column in encoder.columns_:
+        counts = job.frame[column.name].value_counts(dropna=False)
+        if _NEARLY <= counts.iloc[0] / len(job.frame) < 1:
+            value = counts.index[0]
+            shown = label(value) if isinstance(column, CategoryColumn) else f"{value}"
+            share = percent(counts.iloc[0] / len(job.frame))
+            said.append(f"column {column.name!r} is {shown} in {share} of the rows: it can say little")
+    return list(cut_short(said, "such columns"))
+
+
+def _deciding(encoder: TableEncoder, X: Array, job: Job) -> list[str]:
+    """Columns that alone predict the target, as one that was filled in afterwards does."""
+    if len(encoder.columns) < 2:
+        return []
+    order = np.random.default_rng(0).permutation(len(X))[:_ALONE_ROWS]
+    fitted, new = order[: len(order) // 2], order[len(order) // 2 :]
+    y: Any = job.y
+    baseline = None
+    if job.task == "classify":
+        baseline = 1 - np.unique(y[new], return_counts=True)[1].max() / len(new)
+    said = []
+    for name in encoder.columns:
+        own = encoder.features_of(name)
+        said += alone_decides(name, str(job.target), (X[fitted, own], y[fitted], X[new, own], y[new]), baseline)
+    return said
+
+
+def _in_groups(frame: Any, target: Any, job: Job) -> tuple[Job, str | None]:
+    """The job with groups, where a column was given or looks like one, and the name of the column."""
+    given = job.request.groups
+    if given is not None:
+        return job, given if isinstance(given, str) else "groups"
+    found = group_column(frame.iloc[job.rows], job.schema, job.y, job.task)
+    if found is None:
+        return job, None
+    try:
+        return resolve(frame, target, replace(job.request, groups=found[0])), found[0]
+    except ValueError:  # no other column is left
+        return job, None
+
+
+def _errors(job: Job, name: str | None) -> tuple[HeldOutError, ...]:
+    """Errors of the quick model on rows held out one by one, in whole groups, and in time, side by side."""
+    encoder = TableEncoder().learn(job.frame, job.schema, job.names)
+    X, y = encoder.encode(job.frame).values, np.asarray(job.y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if job.task == "classify":
+        samples = class_targets(Samples.of(X, None, codes=codes, n_classes=len(classes)))
+    else:
+        samples = Samples.of(X, None, targets=y[:, None].astype(float))
+    one_by_one = _losses(leave_out(samples).values, samples)
+    found = [_compared(job, "rows one by one", one_by_one, one_by_one)]
+    if job.groups is not None:
+        together = _losses(leave_out(replace(samples, groups=job.groups)).values, samples)
+        found.append(_compared(job, f"whole groups of {name!r}", together, one_by_one, job.groups))
+    last, how = _last_rows(job)
+    if 0 < last.sum() < len(last) and (samples.codes is None or len(set(codes[~last])) == samples.n_classes):
+        later = _losses(hold_out(samples, last), samples.take(np.flatnonzero(last)))
+        found.append(_compared(job, how, later, one_by_one[last]))
+    return tuple(found)
+
+
+def _losses(values: Array, samples: Samples) -> Array:
+    """Wrong or right, or the squared error, of every row."""
+    if samples.codes is None:
+        return np.asarray(np.sum((values - samples.targets) ** 2, axis=1))
+    codes = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
+    return np.asarray((codes != samples.codes).astype(float))
+
+
+def _compared(job: Job, how: str, losses: Array, beside: Array, groups: Array | None = None) -> HeldOutError:
+    root = math.sqrt if job.task == "regress" else float
+    gap, error = Counted(None, groups).mean(losses - beside)
+    value, other = root(losses.mean()), root(beside.mean())
+    clear = gap > _CLEAR * error and value > _LARGER * other and len(losses) >= _ROWS
+    return HeldOutError(how, value, other, clear)
+
+
+def _last_rows(job: Job) -> tuple[Array, str]:
+    """The last fifth of the rows, by the first column of dates or as they come; the earliest of equal dates stay."""
+    n, dates = len(job.frame), [column for column in job.schema.used if column.kind == "date"]
+    time, how = np.arange(n, dtype=float), "the last fifth of the rows"
+    if dates:
+        time = np.nan_to_num(days(job.frame[dates[0].name], dates[0].form), nan=-np.inf)
+        how = f"the last fifth by {dates[0].name!r}"
+    return time > np.quantile(time, 1 - _LAST, method="lower"), how
+
+
+def _optimistic(job: Job, found: HeldOutError) -> str:
+    two = f"{_shown(job, found.value)}, but {_shown(job, found.beside)} where the same rows are held out one by one"
+    return f"{found.how} held out: the error is {two}; expect the larger one"
+
+
+def _shown(job: Job, value: float) -> str:
+    return rate(value) if job.task == "classify" else f"RMSE {number(value, 4)}"

@@ -1,0 +1,109 @@
+"""What may be wrong with a table: every finding planted once, and none in a clean table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_moons
+
+from fewkern.tables.check import check_table
+from fewkern.tables.files import open_tables
+from fewkern.tables.resolve import Request
+
+
+def clean(n=300, seed=0):
+    X, y = make_moons(n, noise=0.08, random_state=seed)
+    return pd.DataFrame({"east": X[:, 0], "north": X[:, 1], "side": np.where(y == 1, "right", "left")})
+
+
+def said(table, target="side", **request):
+    return check_table(table, target, Request(**request)).findings
+
+
+def test_a_clean_table_has_no_findings():
+    found = check_table(clean(), "side")
+    assert found.findings == ()
+    assert len(found.suspicious) < 10
+    assert list(found.rows.columns) == ["row", "score", "given", "expected", "east", "north", "side"]
+    assert sorted(found.rows["row"]) == list(range(1, 301))
+
+
+def test_wrong_labels_come_first_by_the_number_of_the_row():
+    table = clean()
+    table.loc[[10, 20], "side"] = table["side"].map({"left": "right", "right": "left"})
+    table.loc[5, "side"] = None  # rows keep their numbers
+    found = check_table(table, "side")
+    assert set(found.rows["row"][:2]) == {11, 21}
+    assert (found.rows["given"] != found.rows["expected"])[:2].all()
+
+
+def test_copies_are_named_and_counted_across_groups():
+    table = clean(100)
+    table["site"] = np.arange(100) % 5
+    copies = table.iloc[[3, 4, 5]].assign(site=[3, 0, 0])
+    findings = said(pd.concat([table, copies]), groups="site")
+    assert any(one.startswith("3 rows are copies of others (row 101 of row 4, 102 of 5, 103 of 6)") for one in findings)
+    assert any(one.startswith("1 copy is in another group than the row that it repeats") for one in findings)
+
+
+def test_equal_rows_with_different_classes():
+    table = clean(100)
+    torn = table.iloc[[7]].assign(side=lambda t: np.where(t["side"] == "left", "right", "left"))
+    findings = said(pd.concat([table, torn]))
+    assert findings == ("2 rows are equal to others but for 'side': no model can be right about all of them",)
+
+
+def test_columns_that_say_little_or_everything():
+    table = clean().assign(rare=lambda t: (t.index == 9).astype(int), result=lambda t: (t["side"] == "left") * 2.5)
+    assert said(table) == (
+        "column 'rare' is 0 in 99.7% of the rows: it can say little",
+        "column 'result' alone decides: is it known before 'side' is? If not, drop it",
+    )
+    numbers = clean().assign(price=lambda t: t["east"] + t["north"] ** 2).drop(columns="side")
+    numbers["cents"] = 100 * numbers["price"]
+    assert said(numbers, "price") == ("column 'cents' alone decides: is it known before 'price' is? If not, drop it",)
+
+
+def test_errors_of_rows_groups_and_time_stand_side_by_side():
+    """A fingerprint of each patient, and a target that turns around: only the first way to hold out is optimistic."""
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(60), 6)
+    marks, sick = rng.normal(size=(60, 3)), rng.random(60) < 0.5
+    table = pd.DataFrame(marks[patient] + 0.01 * rng.normal(size=(360, 3)), columns=list("abc"))
+    table = table.assign(patient=[f"P{k}" for k in patient], ill=np.where(sick[patient], "yes", "no"))
+    found = check_table(table.sample(frac=1, random_state=0), "ill")
+    alone, together, _ = found.errors
+    assert alone.value < 0.1
+    assert together.value > 0.3
+    assert together.clear
+    assert together.how == "whole groups of 'patient'"
+    assert any("'patient'" in one and one.endswith("expect the larger one") for one in found.findings)
+    assert check_table(table, "ill", Request(groups="patient")).errors[1].value == pytest.approx(
+        together.value, abs=0.1
+    )
+
+
+def test_the_last_fifth_in_time():
+    rng = np.random.default_rng(0)
+    day = rng.permutation(300)
+    x = rng.normal(size=300)
+    table = pd.DataFrame({"x": x, "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(day, "D")})
+    table["y"] = np.where(day < 240, x, -x) + 0.1 * rng.normal(size=300)
+    *_, last = check_table(table, "y").errors
+    assert last.how == "the last fifth by 'day'"
+    assert last.clear
+    assert last.value > 2 * last.beside
+
+
+def test_a_table_in_files(tmp_path):
+    table = clean()
+    for k in range(2):
+        table.iloc[150 * k : 150 * (k + 1)].to_csv(tmp_path / f"{k}.csv", index=False)
+    parts = open_tables([tmp_path / "0.csv", tmp_path / "1.csv"]).frame
+    pd.testing.assert_series_equal(check_table(parts, "side").rows["row"], check_table(table, "side").rows["row"])
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="check: the task must be 'auto', 'classify' or 'regress', got 'density'"):
+        check_table(clean(), "side", Request(task="density"))
+    with pytest.raises(ValueError, match="check: one target at a time, got 'east', 'north'"):
+        check_table(clean().drop(columns="side").assign(more=np.arange(300.0) ** 0.5), ["east", "north"])
