@@ -14,14 +14,14 @@ import numpy as np
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.base import check_groups, check_labelled, check_measured
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Samples, class_targets
 from fewkern.core.scores import ClassScores
 from fewkern.learn.batches import Sums
 from fewkern.learn.classifier import KernelClassifier
 from fewkern.learn.learner import learn_from_samples
 from fewkern.learn.policy import POLICY
 from fewkern.learn.regressor import KernelRegressor
-from fewkern.select.leave_one_out import HeldOut, class_targets
+from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
 __all__ = ["Suspects", "hold_out", "leave_out", "suspects"]
@@ -124,7 +124,7 @@ def leave_out(samples: Samples) -> HeldOut:
     values = np.empty(samples.targets.shape)
     for part in _parts(samples):
         values[part] = learn_from_samples(samples.take(part), _VECTORS, _QUICK)[1]
-    return HeldOut(values, samples, "loo")
+    return HeldOut(values, samples)
 
 
 @one_thread()
