@@ -14,10 +14,9 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 from fewkern.core import population
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
 from fewkern.reporting.formatting import label, number, percent, plural
-from fewkern.select.leave_one_out import class_targets
 from fewkern.tables.columns import CategoryColumn
 from fewkern.tables.dates import days
 from fewkern.tables.encoder import TableEncoder
