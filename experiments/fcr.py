@@ -22,14 +22,14 @@ from fewkern import (
     ParzenDensity,
     ReducedSetDensity,
 )
+from fewkern.core.path import TOLERANCE
+from fewkern.core.samples import Samples
 from fewkern.datasets import (
     gaussian_laplacian_density,
     make_gaussian_laplacian,
     make_three_gaussians,
     three_gaussians_density,
 )
-from fewkern.core.path import TOLERANCE
-from fewkern.core.samples import Samples
 from fewkern.density.bandwidth import parzen_bandwidth
 from fewkern.density.constrained import ConstrainedRules, forward_constrained
 from fewkern.density.integrated import choose_floor, choose_step, forward_integrated

@@ -24,7 +24,7 @@ from fewkern.core import population
 from fewkern.core.path import Path, Stop
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_gaussian_laplacian
-from fewkern.density import bandwidth, baselines, forward
+from fewkern.density import bandwidth, baselines, forward, paper
 from fewkern.density.problem import AllRows
 from fewkern.density.simplex import reduced_set_bandwidths
 
@@ -199,7 +199,7 @@ def test_cross_validation_chooses_the_least_bandwidth_and_the_size():
 @pytest.mark.parametrize(
     ("density", "place", "name"),
     [
-        (ForwardConstrainedDensity(), forward, "MAX_CANDIDATES"),
+        (ForwardConstrainedDensity(), paper, "MAX_CANDIDATES"),
         (ReducedSetDensity(bandwidth="silverman"), baselines, "MAX_CANDIDATES"),
         (OrthogonalForwardDensity(), baselines, "_MAX_REGRESSION_ROWS"),
     ],

@@ -66,9 +66,7 @@ def test_more_rows_than_the_search_takes_lose_nothing():
 def test_the_largest_model_of_samples_only_teaches_unless_asked_for():
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, size=(600, 2))
-    y = ((np.floor(X[:, 0]) + np.floor(X[:, 1])) % 2).astype(
-        int
-    )  # 36 squares: nothing short describes them
+    y = ((np.floor(X[:, 0]) + np.floor(X[:, 1])) % 2).astype(int)  # 36 squares: nothing short describes them
     policy = replace(POLICY, still=(20, 60, 300), ladder=(4, 8))
     chosen = {}
     for prefer in ("balanced", "accurate"):

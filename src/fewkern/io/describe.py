@@ -19,7 +19,8 @@ from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Gaussian, Laplacian
 from fewkern.core.preparation import Preparation
 from fewkern.core.prepared import Prepared, Preparing, Scaling
-from fewkern.density.mixture import ClassMixtures, KernelMixture
+from fewkern.density.classes import ClassMixtures
+from fewkern.density.mixture import KernelMixture
 from fewkern.io.pipelines import LinearEnd, prepare, split_end, steps_of
 from fewkern.io.plan import (
     DTYPES,
@@ -53,6 +54,11 @@ def plan(model: Any, dtype: str, caller: str, trust: Trust | None = None) -> Pla
     sums: list[Sum | LogSum] = []
     for expansion in parts.expansions:
         if isinstance(expansion, KernelMixture):
+            if expansion.bounds is not None:
+                raise ValueError(
+                    f"{caller}: this {parts.name} has features with bounds or a period, which cannot be written yet; "
+                    "fit it without bounds and periodic, or keep it in Python with save."
+                )
             sums.append(as_log_sum(expansion, scaler, dtype, found.log_unit))
         else:
             sums.append(as_sum(expansion, scaler, dtype, caller, parts.name))

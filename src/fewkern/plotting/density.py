@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -218,16 +219,27 @@ def _matrix(mixture: KernelMixture) -> np.ndarray:
 def in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
     """The density of the features as they were given, where a scaler comes before the model."""
     vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
-    return KernelMixture(vectors, mixture.weights, mixture.bandwidths, transform, mixture.indices)
+    if mixture.bounds is None or mixture.periods is None:
+        return replace(mixture, vectors=vectors, transform=transform)
+    bounds, periods = found.given_units(mixture.bounds), mixture.periods / np.abs(found.factor)
+    return replace(mixture, vectors=vectors, transform=transform, bounds=bounds, periods=periods)
 
 
 def _single(mixture: KernelMixture, j: int) -> KernelMixture:
     """Kernel ``j`` alone, with weight one."""
-    return KernelMixture(mixture.vectors[j : j + 1], np.ones(1), mixture.bandwidths[j : j + 1], mixture.transform)
+    one = slice(j, j + 1)
+    return replace(
+        mixture, vectors=mixture.vectors[one], weights=np.ones(1), bandwidths=mixture.bandwidths[one], indices=None
+    )
 
 
 def _ends(mixture: KernelMixture) -> tuple[float, float]:
-    """Ends of the picture of one feature: nearly all of the mass lies between them."""
+    """Ends of the picture of one feature: nearly all of the mass lies between them, and nothing beyond a bound."""
+    least, largest = -np.inf, np.inf
+    if mixture.bounds is not None and mixture.periods is not None:
+        if np.isfinite(mixture.periods[0]):
+            return 0.0, float(mixture.periods[0])
+        least, largest = mixture.bounds[:, 0]
     spread = mixture.bandwidths / np.abs(_matrix(mixture)[0, 0])
     centers = mixture.vectors[:, 0]
     axis = np.linspace((centers - _REACH * spread).min(), (centers + _REACH * spread).max(), _POINTS_1D)
@@ -235,4 +247,4 @@ def _ends(mixture: KernelMixture) -> tuple[float, float]:
     low = axis[max(int(np.searchsorted(below, _TAIL)) - 1, 0)]
     high = axis[min(int(np.searchsorted(below, 1 - _TAIL)), len(axis) - 1)]
     margin = _MARGIN * (high - low)
-    return float(low - margin), float(high + margin)
+    return float(max(low - margin, least)), float(min(high + margin, largest))

@@ -10,7 +10,8 @@ import numpy as np
 from fewkern.arrays.namespace import to_numpy
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.density.mixture import ClassMixtures, KernelMixture
+from fewkern.density.classes import ClassMixtures
+from fewkern.density.mixture import KernelMixture
 from fewkern.reporting.formatting import cell, count, label, number, percent, plural
 from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.listing import list_vectors, rows_of_vectors
