@@ -68,7 +68,9 @@ class ShapedGrowth(Growth):
         self.given = problem
         gap = problem.Z - problem.w @ problem.Z
         self.from_round, self.to_round = self._regular(gap.T @ (problem.w[:, None] * gap))
-        super().__init__(replace(problem, Z=problem.Z @ self.to_round), floor)
+        turned = replace(problem, Z=problem.Z @ self.to_round)
+        # the unit follows the samples: without correlations they are as wide in all directions
+        super().__init__(replace(turned, unit=problem.unit * turned.spread / problem.spread), floor)
 
     def _regular(self, S: Array) -> tuple[Array, Array]:
         return _root(covariance_ridge(S, self.given.effective_size))
