@@ -85,7 +85,7 @@ def read_supports(name: str, bounds: Any, periodic: Any, position: Callable[[Any
             if word == "bounds":
                 ends[:, d] = _pair(name, column, value)
                 _check_inside(name, column, X[:, d], ends[:, d].astype(X.dtype))
-            elif not isinstance(value, Real) or not 0 < value < math.inf:
+            elif not isinstance(value, Real) or not 0 < float(value) < math.inf:
                 raise ValueError(f"{name}: the period of feature {column!r} must be a positive number, got {value!r}.")
             elif np.any(np.isfinite(ends[:, d])):
                 raise ValueError(f"{name}: feature {column!r} has bounds and a period; give one of them.")
