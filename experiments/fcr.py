@@ -22,6 +22,8 @@ from fewkern import (
     ParzenDensity,
     ReducedSetDensity,
 )
+from fewkern.core.path import TOLERANCE
+from fewkern.core.samples import Samples
 from fewkern.datasets import (
     gaussian_laplacian_density,
     make_gaussian_laplacian,
@@ -30,7 +32,7 @@ from fewkern.datasets import (
 )
 from fewkern.density.bandwidth import parzen_bandwidth
 from fewkern.density.constrained import ConstrainedRules, forward_constrained
-from fewkern.density.integrated import forward_integrated
+from fewkern.density.integrated import choose_floor, choose_step, forward_integrated
 from fewkern.density.mixture import squared_distances
 from fewkern.density.orthogonal import distribution_target, sparse_density_construction, sparse_kernel_density
 from fewkern.density.problem import DensityProblem, RoundMixture
@@ -62,8 +64,8 @@ def _mixture(settings: Values, X: Any) -> KernelMixture:
     options = {_NAMES.get(k, k): v for k, v in settings.items() if k not in other}
     if settings.get("solver") == "mnqp":
         return _by_updates(settings, X)
-    if settings.get("size") == "max":
-        return _of_size(settings, X)
+    if not settings.get("polish", True):
+        return _without_em(settings, X)
     variant = settings.get("variant", "ise")
     if variant in ("paper", "refit"):
         return ForwardConstrainedDensity(refit=variant == "refit", **options).fit(X).expansion_
@@ -87,13 +89,22 @@ def _by_updates(settings: Values, X: Any) -> KernelMixture:
     return _unscaled(found, X)
 
 
-def _of_size(settings: Values, X: Any) -> KernelMixture:
-    """FCR-ISE of a given size, without EM."""
+def _without_em(settings: Values, X: Any) -> KernelMixture:
+    """FCR-ISE as it is before the EM iterations at its end: ``polish = false`` in the words of the tables."""
     problem = DensityProblem.of(X, np.ones(len(X)))
     path, _, _ = parzen_bandwidth(problem, "lscv")
     problem = DensityProblem.of(X, np.ones(len(X)), path.setting["bandwidth"])
-    steps, _ = forward_integrated(problem, max_vectors=settings["max_vectors"], patience=None)
-    return _unscaled(steps[-1].mixture, X)
+    floor, size = problem.least_bandwidth, settings.get("size", "loo")
+    if settings.get("variant") == "cv":
+        folds = Samples.of(X).folds(5)
+        setting = choose_floor(problem, folds, max_vectors=20, tolerance=TOLERANCE["sparse"]).setting
+        floor, limit = setting["floor"], int(setting["n_vectors"])
+    else:
+        limit = settings.get("max_vectors", 20)
+    whole = settings.get("variant") == "cv" or size == "max"
+    steps, _ = forward_integrated(problem, floor=floor, max_vectors=limit, patience=None if whole else 5)
+    chosen = steps[-1] if whole else choose_step(steps, problem.w, TOLERANCE[_PREFER[size]])[0]
+    return _unscaled(chosen.mixture, X)
 
 
 def density(settings: Values, run: int) -> Values:

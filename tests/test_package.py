@@ -66,11 +66,11 @@ ESTIMATORS = {
     "select": {"base", "selector", "regression", "discriminant"},
     "fisher": {"fitting", "sparse", "forward_fisher"},
     "margins": {"reducer", "svm", "soft_margin", "graph_embedding"},
-    "density": {"base", "baselines", "classifier", "forward"},
+    "density": {"base", "baselines", "classifier", "forward", "paper"},
 }
 # Packages whose fits are NumPy: samples of other array libraries are converted at the door. The expansions among them
 # predict on any array library.
-NUMPY, EXPANSIONS = {"fisher", "margins", "density"}, {"mixture"}
+NUMPY, EXPANSIONS = {"fisher", "margins", "density"}, {"mixture", "edges", "classes"}
 
 
 @pytest.mark.parametrize("layer", ["core", *ESTIMATORS])

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from fewkern.core.expansion import KernelExpansion
     from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
     from fewkern.density.classifier import DensityClassifier
-    from fewkern.density.forward import ForwardConstrainedDensity, ForwardDensity
+    from fewkern.density.forward import ForwardDensity
     from fewkern.density.mixture import KernelMixture
+    from fewkern.density.paper import ForwardConstrainedDensity
     from fewkern.fisher.forward_fisher import ForwardKernelFisher
     from fewkern.fisher.sparse import SparseKernelFisher
     from fewkern.io import load, save, to_c, to_onnx
@@ -78,7 +79,7 @@ _PLACES = {
     "FeatureVectorPCA": "select.selector",
     "FeatureVectorRegressor": "select.regression",
     "FeatureVectorSelector": "select.selector",
-    "ForwardConstrainedDensity": "density.forward",
+    "ForwardConstrainedDensity": "density.paper",
     "ForwardDensity": "density.forward",
     "ForwardKernelFisher": "fisher.forward_fisher",
     "GaussianBasis": "core.gaussians",

@@ -24,7 +24,7 @@ from fewkern.core import population
 from fewkern.core.path import Path, Stop
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_gaussian_laplacian
-from fewkern.density import bandwidth, baselines, forward
+from fewkern.density import bandwidth, baselines, forward, paper
 from fewkern.density.problem import AllRows
 from fewkern.density.simplex import reduced_set_bandwidths
 
@@ -89,7 +89,7 @@ def test_whitening_makes_correlated_data_look_uncorrelated():
     Z = np.random.default_rng(0).normal(size=(300, 2))
     test = np.random.default_rng(1).normal(size=(2000, 2))
     whitened = ForwardDensity(scale="whiten").fit(Z @ mixing)
-    divided = ForwardDensity().fit(Z @ mixing)
+    divided = ForwardDensity(scale="std").fit(Z @ mixing)
     assert whitened.score(test @ mixing) > divided.score(test @ mixing) + 100
     direct = ForwardDensity(scale="whiten").fit(Z)
     expected = direct.score_samples(test) - np.log(abs(np.linalg.det(mixing)))
@@ -165,9 +165,11 @@ def test_many_dimensions_do_not_collapse_to_one_kernel(m):
 def test_images_are_better_than_parzen():
     images, y = load_digits(return_X_y=True)
     images = images[y == 3] + 0.3 * np.random.default_rng(0).normal(size=(np.sum(y == 3), 64))
-    model, parzen = ForwardDensity().fit(images[::2]), ParzenDensity(bandwidth="silverman").fit(images[::2])
+    model, parzen = ForwardDensity(scale="std").fit(images[::2]), ParzenDensity(bandwidth="silverman").fit(images[::2])
     assert model.n_vectors_ > 1
     assert model.score(images[1::2]) > parzen.score(images[1::2])
+    # hardly more rows than columns
+    assert ForwardDensity().fit(images[::2]).score(images[1::2]) > model.score(images[1::2])
 
 
 def test_many_samples_are_grown_on_a_part_and_fitted_on_all(monkeypatch):
@@ -199,7 +201,7 @@ def test_cross_validation_chooses_the_least_bandwidth_and_the_size():
 @pytest.mark.parametrize(
     ("density", "place", "name"),
     [
-        (ForwardConstrainedDensity(), forward, "MAX_CANDIDATES"),
+        (ForwardConstrainedDensity(), paper, "MAX_CANDIDATES"),
         (ReducedSetDensity(bandwidth="silverman"), baselines, "MAX_CANDIDATES"),
         (OrthogonalForwardDensity(), baselines, "_MAX_REGRESSION_ROWS"),
     ],

@@ -42,7 +42,7 @@ LEVELS = (
 # These ask what they were given: peel its state, a sum over rows the function of a block, SciPy's search the function
 # that it minimizes, and the decorators of fits and predictions the method that they decorate.
 # Values that implement a protocol of core count as part of it.
-VALUES = ("fewkern.density.mixture",)
+VALUES = ("fewkern.density.mixture", "fewkern.density.edges", "fewkern.density.classes")
 ASKING = (
     "fewkern.core.peel",
     "fewkern.core.population",

@@ -74,10 +74,11 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         sample_weight : array of shape (n_samples,) or None
         """
         samples, rows = self._check(X, sample_weight)
-        scaling = rows.scaling
-        self._check_scaling(scaling, samples)
+        self._check_scaling(rows.scaling, samples)
         rng = random_generator(self.random_state)
-        problem = scaling.problem(samples)
+        rows = self._shaped(rows, samples, rng)
+        scaling = rows.scaling
+        problem = self._placed(scaling.problem(samples), scaling)
         self._check_bandwidths(problem, samples, bandwidth=self.bandwidth)
         self.path_, self.stop_ = self._parzen(problem, rng)
         self.bandwidth_ = self.path_.setting["bandwidth"]
@@ -85,7 +86,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         mixture = self._fit(problem, samples, rng)
         if rows.population.n > samples.n:
             mixture = self._fit_all_rows(mixture, problem, rows)
-        expansion = scaling.mixture(mixture, samples)
+        expansion = self._supported(scaling.mixture(mixture, samples))
         self._keep(expansion.like(X) if is_foreign(X) else expansion)
         return self
 
@@ -93,6 +94,18 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         """Checked samples of positive weight to make choices on, as NumPy arrays, and all rows."""
         samples = check_weighted(self, X, sample_weight, minimum=2).on_host()
         return samples, AllRows.of(InMemory(samples), self.scale)
+
+    def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
+        """The rows with a scaling that also gives the kernels a shape, where a method learns one."""
+        return rows
+
+    def _placed(self, problem: DensityProblem, scaling: Scaling) -> DensityProblem:
+        """The problem with the bounds and periods of its features, where a method knows them."""
+        return problem
+
+    def _supported(self, expansion: KernelMixture) -> KernelMixture:
+        """The density with the bounds and periods of its features, where a method knows them."""
+        return expansion
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         """The kernels. ``samples`` are those of the problem, in the units of the data; its unit is Parzen's bandwidth.
@@ -192,7 +205,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
 
     @rowwise
     def score_samples(self, X: Any) -> Array:
-        """Logarithm of the density at every sample, finite also far out in the tails."""
+        """Logarithm of the density at every sample, finite also far out in the tails; minus infinity beyond bounds."""
         X = self._query(X)
         return self.expansion_.log_density(X)
 
@@ -211,7 +224,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
 
     @rowwise
     def cdf(self, X: Any) -> Array:
-        """Distribution function at every sample; not with ``scale="whiten"``: its kernels are not products."""
+        """Distribution function at every sample; not where kernels have a shape (``scale``): they are not products."""
         X = self._query(X)
         return self.expansion_.cdf(X)
 

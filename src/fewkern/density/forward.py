@@ -1,10 +1,9 @@
-"""ForwardDensity and ForwardConstrainedDensity: a density from a few kernels, one at a time (FCR)."""
+"""ForwardDensity: a density from a few kernels, one at a time (FCR)."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold
-from fewkern.arrays.validation import Interval, StrOptions
+from fewkern.arrays.validation import StrOptions
 from fewkern.base import CONSTRAINTS
 from fewkern.core.path import TOLERANCE, Stop
 from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
-from fewkern.density.base import MAX_CANDIDATES, POSITIVE, DensityEstimator, density_constraints
-from fewkern.density.constrained import ConstrainedRules, default_gamma, forward_constrained, refit_jointly
+from fewkern.density.base import MAX_CANDIDATES, DensityEstimator, density_constraints
 from fewkern.density.integrated import FLOORS_IN_PARZEN_BANDWIDTHS, choose_floor, choose_step, forward_integrated
 from fewkern.density.likelihood import choose_size, expectation_maximization, forward_likelihood, grown
-from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
+from fewkern.density.mixture import KernelMixture
+from fewkern.density.problem import AllRows, DensityProblem, RoundMixture, Scaling
+from fewkern.density.shape import SHAPE_ROWS, choose_shape
+from fewkern.density.supports import Supports, read_supports
 from fewkern.populations import weighted_population
 
-__all__ = ["ForwardConstrainedDensity", "ForwardDensity"]
+__all__ = ["ForwardDensity"]
 
 # EM at the end: the largest number of iterations, and (by likelihood) the least rise of the mean log density.
 _ITERATIONS, _LEAST_RISE = 500, 1e-5
@@ -33,8 +34,8 @@ _SQUARED_ERROR_ITERATIONS = 50
 _MAX_PASSES = 5
 # Of the folds, as many are used as hold out this many samples.
 _HELD_OUT_ROWS = 4000
-# Samples at which ForwardConstrainedDensity matches Parzen's estimate, which itself comes from all samples.
-_MAX_REGRESSION_ROWS = 10_000
+# Fewer samples do not tell a shape from none.
+_LEAST_SHAPE_ROWS = 20
 
 
 class ForwardDensity(DensityEstimator):
@@ -70,10 +71,18 @@ class ForwardDensity(DensityEstimator):
         used as hold out 4,000 samples), or None for BIC in their place. With "squared_error": None and "auto" leave out
         one sample at a time, in closed form; with folds, the least bandwidth (1.25 to 2.25 Parzen bandwidths) is chosen
         too, at 25 times the cost.
-    scale : {"std", "whiten", "none"}, default "std"
-        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
+    scale : {"auto", "std", "whiten", "none"}, default "auto"
+        Divide the features by their standard deviations ("std"), decorrelate them ("whiten"), or leave them as they are
+        ("none", the paper). "auto" is "std", and gives all kernels one common shape, learned by EM, where that raises
+        the likelihood of samples left out; see ``scale_``. "squared_error", bounds and periods go with "std".
+    bounds : dict or None, default None
+        Features (positions, or names of columns) that have a least or a largest value, such as ``{0: (0, None)}``. What
+        kernels have beyond a bound is reflected at it: the density integrates to one inside and is zero outside.
+    periodic : dict or None, default None
+        Features that repeat and their periods, such as ``{"hour": 24}``. Kernels are wrapped: the density is periodic,
+        and integrates to one over a period. Samples are drawn from 0 to the period.
     random_state : int, Generator, RandomState or None, default 0
-        Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
+        Draws candidates, and the samples for the shape and for Parzen's bandwidth, where there are more.
     verbose : bool or int, default False
         Show progress: a bar on a terminal, lines on stderr elsewhere.
 
@@ -91,6 +100,8 @@ class ForwardDensity(DensityEstimator):
         Parzen's bandwidth.
     least_bandwidth_ : float
         Lower bound of the bandwidths of the kernels, in the same units.
+    scale_ : {"std", "shape", "whiten", "none"}
+        What was done to the features; "shape" is "std" and then the common shape of the kernels.
     path_ : Path
         Error of every number of kernels.
     stop_ : Stop
@@ -113,8 +124,8 @@ class ForwardDensity(DensityEstimator):
     ``O(s m)`` per row. Evaluation ``O(s m)`` per sample.
 
     A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
-    "likelihood" is a mixture of round Gaussians with a deterministic start, a floor on the bandwidths, and a size
-    chosen on samples left out. The system of the paper is :class:`ForwardConstrainedDensity`.
+    "likelihood" is a mixture of Gaussians, round or of one common shape, with a deterministic start, a floor on the
+    bandwidths, and a size chosen on samples left out. The system of the paper is :class:`ForwardConstrainedDensity`.
 
     References
     ----------
@@ -138,7 +149,13 @@ class ForwardDensity(DensityEstimator):
         "max_vectors",
         criterion=[StrOptions({"likelihood", "squared_error"})],
         cv=[None, StrOptions({"auto"}), *CONSTRAINTS["cv"]],
+        scale=[StrOptions({"auto", "std", "whiten", "none"})],
+        bounds=[None, dict],
+        periodic=[None, dict],
     )
+
+    _transient = ("_supports",)
+    _supports: Supports | None = None
 
     def __init__(
         self,
@@ -148,7 +165,9 @@ class ForwardDensity(DensityEstimator):
         max_vectors: int | None = None,
         prefer: str = "balanced",
         cv: Any = "auto",
-        scale: str = "std",
+        scale: str = "auto",
+        bounds: dict[Any, Any] | None = None,
+        periodic: dict[Any, Any] | None = None,
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
@@ -158,16 +177,58 @@ class ForwardDensity(DensityEstimator):
         self.prefer = prefer
         self.cv = cv
         self.scale = scale
+        self.bounds = bounds
+        self.periodic = periodic
         self.random_state = random_state
         self.verbose = verbose
 
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, AllRows]:
         population = weighted_population(self, X, sample_weight, minimum=2)
         if isinstance(population, InMemory):
-            population = InMemory(population.samples.on_host())
+            population = InMemory(self._read_supports(population.samples.on_host()))
+        elif self.bounds or self.periodic:
+            raise ValueError(
+                "ForwardDensity: bounds and periodic need samples in memory, got a collection; compute() it first, or "
+                "fit to some of its rows."
+            )
         samples = population.sample
         # a collection of few rows is in memory now
         return samples, AllRows.of(population if population.n > samples.n else InMemory(samples), self.scale)
+
+    def _read_supports(self, samples: Samples) -> Samples:
+        """Read ``bounds`` and ``periodic``; the samples in the range that they mean."""
+        found = self._supports = read_supports("ForwardDensity", self.bounds, self.periodic, self._position, samples.X)
+        if found is None:
+            return samples
+        if self.criterion != "likelihood" or self.scale == "whiten":
+            raise ValueError(
+                'ForwardDensity: bounds and periodic need criterion="likelihood" and kernels that are products over '
+                f'the features, got criterion="{self.criterion}", scale="{self.scale}"; use scale="std".'
+            )
+        return found.cut(samples)
+
+    def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
+        self.scale_ = "std" if self.scale == "auto" else self.scale
+        n, m = samples.X.shape
+        plain = self.criterion != "likelihood" or self._supports is not None or rows.scaling.constant
+        if self.scale != "auto" or plain or m == 1 or n < _LEAST_SHAPE_ROWS:
+            return rows
+        problem = rows.scaling.problem(samples)
+        chosen = problem.draw(SHAPE_ROWS, rng)
+        problem = problem.part(chosen).with_candidates(MAX_CANDIDATES, rng)
+        folds = samples.take(chosen).folds(5)
+        with progress(self, "learning a shape of the kernels", None):
+            shape = choose_shape(problem, folds, self.max_vectors or 20)
+        if shape is None:
+            return rows
+        self.scale_ = "shape"
+        return replace(rows, scaling=rows.scaling.then(shape))
+
+    def _placed(self, problem: DensityProblem, scaling: Scaling) -> DensityProblem:
+        return problem if self._supports is None else self._supports.place(problem, scaling)
+
+    def _supported(self, expansion: KernelMixture) -> KernelMixture:
+        return expansion if self._supports is None else self._supports.mixture(expansion)
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
@@ -254,144 +315,3 @@ def _is_collapsed(problem: DensityProblem, mixture: RoundMixture, floor: float) 
         return False
     _, path, _ = forward_likelihood(problem, floor, 2)
     return path.setting["n_vectors"] > 1
-
-
-class ForwardConstrainedDensity(DensityEstimator):
-    r"""The density of the FCR paper: a few kernels that imitate Parzen's estimate (FCR-SDC).
-
-    Use :class:`ForwardDensity` unless you want the paper's system: it is fitted to the true density and not to Parzen's
-    estimate of it, and is more accurate with fewer kernels.
-
-    .. math:: \hat p \leftarrow \lambda \hat p + (1-\lambda) K(\cdot, v, \sigma), \qquad
-              J = \sum_i w_i \Big(\frac{e_i}{1-h_i}\Big)^2 \quad (20)
-
-    One kernel at a time is mixed in, the one of least leave-one-out score :math:`J`; its bandwidth is tuned by a few
-    Gauss-Newton steps.
-
-    Parameters
-    ----------
-    bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
-        Parzen's bandwidth :math:`\sigma^{\rm Par}`, a number in units of the scaled data.
-    gamma : float or None, default None
-        Bandwidth of a candidate, in Parzen bandwidths; :math:`\max(1.25, 3m^{-0.3})` by default. A larger one gives
-        fewer kernels and a larger error.
-    max_vectors : int or None, default None
-        Largest number of kernels; None: at most 100.
-    refit : bool, default False
-        Whether all weights and bandwidths of the chosen kernels are fitted again together at the end.
-    stop : {"loo", "distance", "size"}, default "loo"
-        Stop when the leave-one-out score rises, when the distance to Parzen's estimate falls below ``tol`` (relative),
-        or at ``max_vectors``.
-    tol : float, default 0.0
-        See ``stop``; with "loo" the least relative gain of a step.
-    bandwidth_rule : {"safe", "abs", "bracket"}, default "safe"
-        Bandwidth steps that never raise the error, or the paper's two rules (22) and (11), taken literally.
-    eta : float, default 0.5
-        Length of these steps.
-    n_bandwidth_steps : int, default 5
-        Their number.
-    mixing : {"jackknife", "ls"}, default "jackknife"
-        Estimate of the mixing number :math:`\lambda`: (21), or least squares (18).
-    scale : {"std", "whiten", "none"}, default "std"
-        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
-    random_state : int, Generator, RandomState or None, default 0
-        Draws the samples for the search of the bandwidth, the regression and the candidates where there are more.
-    verbose : bool or int, default False
-        Show progress: a bar on a terminal, lines on stderr elsewhere.
-
-    Attributes
-    ----------
-    expansion_ : KernelMixture
-        The fitted density.
-    vectors_, weights_, bandwidths_ : arrays
-        Centers (in the units of the data), weights and bandwidths (in those of the scaled data) of the kernels.
-    indices_ : array
-        Rows of the samples that are the centers.
-    n_vectors_ : int
-        Number of kernels.
-    bandwidth_ : float
-        Parzen's bandwidth.
-    gamma_ : float
-        Bandwidth of a new kernel, in units of Parzen's bandwidth.
-    path_ : Path
-        Leave-one-out score after every kernel.
-    stop_ : Stop
-        Why the construction ended.
-
-    Notes
-    -----
-    ``O(n c)`` time per kernel and ``n c`` numbers for ``n`` samples (10,000 at most) and ``c`` candidates (1,000 at
-    most, the samples that may become centers). Both are drawn where there are more; Parzen's estimate is that of all.
-
-    References
-    ----------
-    X. Hong, S. Chen and C. J. Harris, "A forward-constrained regression algorithm for sparse kernel density
-    estimation", IEEE Transactions on Neural Networks 19 (2008).
-
-    Examples
-    --------
-    >>> from fewkern import ForwardConstrainedDensity
-    >>> from fewkern.datasets import make_gaussian_laplacian
-    >>> X = make_gaussian_laplacian(500, random_state=0)
-    >>> ForwardConstrainedDensity(refit=True).fit(X).n_vectors_ < 50
-    True
-    """
-
-    _parameter_constraints: dict[str, list[Any]] = density_constraints(
-        "max_vectors",
-        gamma=[None, POSITIVE],
-        refit=["boolean"],
-        stop=[StrOptions({"loo", "distance", "size"})],
-        tol=[Interval(Real, 0, None, closed="left")],
-        bandwidth_rule=[StrOptions({"safe", "abs", "bracket"})],
-        eta=[POSITIVE],
-        n_bandwidth_steps=[Interval(Integral, 0, None, closed="left")],
-        mixing=[StrOptions({"jackknife", "ls"})],
-    )
-
-    def __init__(
-        self,
-        *,
-        bandwidth: Any = "lscv",
-        gamma: float | None = None,
-        max_vectors: int | None = None,
-        refit: bool = False,
-        stop: str = "loo",
-        tol: float = 0.0,
-        bandwidth_rule: str = "safe",
-        eta: float = 0.5,
-        n_bandwidth_steps: int = 5,
-        mixing: str = "jackknife",
-        scale: str = "std",
-        random_state: Any = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.gamma = gamma
-        self.max_vectors = max_vectors
-        self.refit = refit
-        self.stop = stop
-        self.tol = tol
-        self.bandwidth_rule = bandwidth_rule
-        self.eta = eta
-        self.n_bandwidth_steps = n_bandwidth_steps
-        self.mixing = mixing
-        self.scale = scale
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
-        self.gamma_ = default_gamma(problem.dim) if self.gamma is None else float(self.gamma)
-        self._check_bandwidths(problem, samples, **{"gamma times Parzen's bandwidth": self.gamma_ * self.bandwidth_})
-        rows = problem.draw(_MAX_REGRESSION_ROWS, rng)
-        part = problem.part(rows).with_candidates(MAX_CANDIDATES, rng)
-        target = problem.parzen(part.Z)
-        limit = self.max_vectors or 100
-        rules = ConstrainedRules(
-            self.gamma_, limit, self.stop, self.tol, self.bandwidth_rule, self.eta, self.n_bandwidth_steps, self.mixing
-        )
-        with progress(self, "adding kernels", limit) as step:
-            found = forward_constrained(part, target, rules, step)
-        self.path_, self.stop_ = found.path, found.stop
-        mixture = refit_jointly(part, target, found.mixture) if self.refit else found.mixture
-        return replace(mixture, rows=rows[mixture.rows])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,10 +14,19 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path, Stop, smallest_within
+from fewkern.density.edges import exponents, folded, image_sums, most_images
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import MAX_LOG_KERNEL, AllRows, DensityProblem, RoundMixture, paired_errors, size_path
 
-__all__ = ["EMFit", "choose_size", "expectation_maximization", "forward_likelihood", "grown", "log_density"]
+__all__ = [
+    "EMFit",
+    "choose_size",
+    "expectation_maximization",
+    "forward_likelihood",
+    "grown",
+    "log_density",
+    "log_terms",
+]
 
 # Bandwidths at which a kernel may enter, in Parzen bandwidths.
 _ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
@@ -29,21 +38,24 @@ _ITERATIONS, _LEAST_RISE = 50, 1e-4
 _BIC_PATIENCE, _HELD_OUT_PATIENCE = 3, 4
 
 
-def _log_terms(D: Array, mixture: RoundMixture, m: int) -> Array:
-    """``log(g_j K(x_i, c_j, s_j))`` from the squared distances of samples and centers."""
-    g = np.maximum(mixture.weights, np.finfo(float).smallest_normal)
-    levels = np.log(g) - m * np.log(mixture.bandwidths) - 0.5 * m * math.log(2 * math.pi)
-    return D * (-0.5 / mixture.bandwidths**2) + levels
+def log_terms(Z: Array, mixture: RoundMixture) -> Array:
+    """``log(g_j K(x_i, c_j, s_j))`` for the rows of ``Z``."""
+    return exponents(Z, mixture.centers, mixture.bandwidths, mixture.edges) + _levels(mixture)
+
+
+def _levels(mixture: RoundMixture) -> Array:
+    m, g = mixture.centers.shape[1], np.maximum(mixture.weights, np.finfo(float).smallest_normal)
+    return np.log(g) - m * np.log(mixture.bandwidths) - 0.5 * m * math.log(2 * math.pi)
 
 
 def log_density(Z: Array, mixture: RoundMixture) -> Array:
     """Log density at the rows of ``Z``, in row blocks."""
-    return np.concatenate(
-        [
-            logsumexp(_log_terms(squared_distances(Z[rows], mixture.centers), mixture, Z.shape[1]), axis=1)
-            for rows in row_blocks(len(Z), len(mixture.weights))
-        ]
-    )
+    blocks = row_blocks(len(Z), _row_elements(mixture))
+    return np.concatenate([logsumexp(log_terms(Z[rows], mixture), axis=1) for rows in blocks])
+
+
+def _row_elements(mixture: RoundMixture) -> int:
+    return len(mixture.weights) * most_images(mixture.edges, mixture.bandwidths)
 
 
 @dataclass(frozen=True)
@@ -70,17 +82,21 @@ class Responsibilities:
 
 def _responsibilities(mixture: RoundMixture, Z: Array, w: Array) -> Responsibilities:
     """The E step, of a block of samples."""
-    D = squared_distances(Z, mixture.centers)
-    terms = _log_terms(D, mixture, Z.shape[1])
+    logs = exponents(Z, mixture.centers, mixture.bandwidths, mixture.edges)
+    terms = logs + _levels(mixture)
     log_p = logsumexp(terms, axis=1)
     R = np.exp(terms - log_p[:, None]) * w[:, None]
-    return Responsibilities(np.sum(R, axis=0), R.T @ Z, np.sum(R * D, axis=0), w @ log_p)
+    if mixture.edges:
+        first, second = image_sums(Z, R, mixture.centers, mixture.bandwidths, mixture.edges)
+    else:
+        first, second = R.T @ Z, -2.0 * mixture.bandwidths**2 * np.sum(R * logs, axis=0)
+    return Responsibilities(np.sum(R, axis=0), first, second, w @ log_p)
 
 
 def _iterate(rows: DensityProblem | AllRows, mixture: RoundMixture, floor: float) -> tuple[RoundMixture, float]:
     """One EM iteration, and the mean log density before it."""
-    s, m = mixture.centers.shape
-    sums = rows.total(partial(_responsibilities, mixture), s + m)
+    m = mixture.centers.shape[1]
+    sums = rows.total(partial(_responsibilities, mixture), _row_elements(mixture) + m)
     mass = sums.mass
     alive = mass > np.finfo(float).tiny  # the others keep their centers and bandwidths
     safe = np.where(alive, mass, 1.0)
@@ -88,7 +104,9 @@ def _iterate(rows: DensityProblem | AllRows, mixture: RoundMixture, floor: float
     moved = np.sum((centers - mixture.centers) ** 2, axis=1)
     variance = np.maximum(sums.second / safe - moved, 0.0) / m
     bandwidths = np.maximum(np.sqrt(variance), floor)
-    better = RoundMixture(centers, np.where(alive, bandwidths, mixture.bandwidths), mass / np.sum(mass))
+    bandwidths = np.where(alive, bandwidths, mixture.bandwidths)
+    centers = folded(centers, mixture.edges)
+    better = RoundMixture(centers, bandwidths, mass / np.sum(mass), edges=mixture.edges)
     return better, float(sums.log_density)
 
 
@@ -136,12 +154,27 @@ class Growth:
 
     def __init__(self, problem: DensityProblem, floor: float) -> None:
         self.problem, self.floor = problem, floor * problem.unit
-        self.screen = problem.part(problem.candidates)
-        self.centers = self.screen.Z[:: math.ceil(self.screen.n / _MAX_ENTRY_CENTERS)]
-        self.D = squared_distances(self.screen.Z, self.centers)
+        self._place(problem.Z)
         mean = (problem.w @ problem.Z)[None, :]
         bandwidth = max(problem.spread, self.floor)
-        self.mixture = self._improved(RoundMixture(mean, np.array([bandwidth]), np.ones(1)))
+        self.mixture = self._improved(RoundMixture(mean, np.array([bandwidth]), np.ones(1), edges=problem.edges))
+
+    def _place(self, Z: Array) -> None:
+        """The candidates among ``Z``, and what every kernel that may enter at them needs."""
+        self.screen = replace(self.problem, Z=Z).part(self.problem.candidates)
+        self.centers = self.screen.Z[:: math.ceil(self.screen.n / _MAX_ENTRY_CENTERS)]
+        bandwidths = sorted({max(factor * self.screen.unit, self.floor) for factor in _ENTRY_PARZEN_BANDWIDTHS})
+        self.D = squared_distances(self.screen.Z, self.centers)
+        self.entries: dict[float, Array | None] = dict.fromkeys(bandwidths)
+        if self.problem.edges:  # sums over images are computed once
+            same = np.ones(len(self.centers))
+            for bandwidth in bandwidths:
+                logs = exponents(self.screen.Z, self.centers, bandwidth * same, self.problem.edges)
+                self.entries[bandwidth] = logs
+
+    def log_density(self, Z: Array) -> Array:
+        """Log density at other samples."""
+        return log_density(Z, self.mixture)
 
     def grow(self) -> None:
         """Let the best kernel enter, then EM on all of them."""
@@ -152,12 +185,13 @@ class Growth:
 
     def entered(self) -> RoundMixture:
         r"""The mixture with the kernel whose entry raises :math:`\sum_i w_i \log[(1-a) y(x_i) + a K]` most."""
-        mixture, m, w = self.mixture, self.screen.dim, self.screen.w
+        mixture, w = self.mixture, self.screen.w
         log_y = log_density(self.screen.Z, mixture)
         k = len(mixture.weights) + 1
         found: list[tuple[float, int, float, float]] = []
-        for bandwidth in sorted({max(factor * self.screen.unit, self.floor) for factor in _ENTRY_PARZEN_BANDWIDTHS}):
-            log_k = self.D * (-0.5 / bandwidth**2) - 0.5 * m * math.log(2 * math.pi * bandwidth**2)
+        for bandwidth, folded_logs in self.entries.items():
+            logs = self.D * (-0.5 / bandwidth**2) if folded_logs is None else folded_logs
+            log_k = logs - 0.5 * self.screen.dim * math.log(2 * math.pi * bandwidth**2)
             ratio = np.exp(np.minimum(log_k - log_y[:, None], MAX_LOG_KERNEL))
             for share in (1.0 / k, 0.5 / k, 0.2):
                 gain = w @ np.log((1.0 - share) + share * ratio)
@@ -168,6 +202,7 @@ class Growth:
             np.vstack([mixture.centers, self.centers[j]]),
             np.append(mixture.bandwidths, bandwidth),
             np.append((1.0 - share) * mixture.weights, share),
+            edges=mixture.edges,
         )
 
 
@@ -232,7 +267,7 @@ def choose_size(
     terms: list[Array] = []
     best, since, stop = math.inf, 0, Stop.LIMIT
     while True:
-        terms.append(np.concatenate([-log_density(Z, growth.mixture) for growth, Z in parts]))
+        terms.append(np.concatenate([-growth.log_density(Z) for growth, Z in parts]))
         step(len(terms))
         value = float(w @ terms[-1]) + tolerance * cost * len(terms)
         best, since = (value, 0) if value < best else (best, since + 1)

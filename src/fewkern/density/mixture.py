@@ -22,8 +22,9 @@ from fewkern.arrays.namespace import (
 from fewkern.arrays.numerics import normal_cdf, quiet
 from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import floats, indices, storable
+from fewkern.density.edges import Edge, edge_mean, edges_of, exponents, folded, kernel_cdf, most_images
 
-__all__ = ["ClassMixtures", "KernelMixture", "product_bound", "square_limit", "squared_distances"]
+__all__ = ["KernelMixture", "product_bound", "square_limit", "squared_distances"]
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -69,11 +70,13 @@ def _check_mixture(mixture: KernelMixture) -> None:
     # 1e-3: rounding in single precision
     if not mixture.n_vectors or abs(float(to_numpy(mixture.weights).sum()) - 1.0) > 1e-3:
         raise ValueError("the weights of a KernelMixture do not add up to one")
-
-
-def _check_classes(classes: ClassMixtures) -> None:
-    if not classes.mixtures or len({int(one.vectors.shape[1]) for one in classes.mixtures}) > 1:
-        raise ValueError("the mixtures of ClassMixtures do not have the same features")
+    if mixture.bounds is None and mixture.periods is None:
+        return
+    if mixture.bounds is None or mixture.periods is None or mixture.transform.ndim != 1:
+        raise ValueError("a KernelMixture has bounds and periods only together, and with a diagonal transform")
+    bounds, periods = to_numpy(mixture.bounds), to_numpy(mixture.periods)
+    if bounds.shape[0] != 2 or not (bounds[0] < bounds[1]).all() or math.isnan(periods.sum()):
+        raise ValueError("the bounds of a KernelMixture are not a least and a larger value")
 
 
 @storable(
@@ -82,6 +85,8 @@ def _check_classes(classes: ClassMixtures) -> None:
     bandwidths=floats("s", above=0.0),
     transform=(floats("m"), floats("m", "m")),
     indices=indices("s"),
+    bounds=floats("2", "m", finite=False),
+    periods=floats("m", finite=False, above=0.0),
     check=_check_mixture,
 )
 @dataclass(frozen=True)
@@ -103,6 +108,11 @@ class KernelMixture:
         The matrix ``A``; one number per feature stands for a diagonal matrix.
     indices : array of shape (s,) or None
         Rows of the training samples that the centers are, where they are samples.
+    bounds : array of shape (2, m) or None
+        Least and largest value of every feature, infinite where there is none. What kernels have beyond a bound is
+        reflected at it. ``A`` must be diagonal.
+    periods : array of shape (m,) or None
+        Period of every feature, infinite where it has none; kernels are wrapped round it. With ``bounds`` only.
 
     Examples
     --------
@@ -120,6 +130,8 @@ class KernelMixture:
     bandwidths: Array
     transform: Array
     indices: Array | None = None
+    bounds: Array | None = None
+    periods: Array | None = None
 
     @property
     def n_vectors(self) -> int:
@@ -141,14 +153,23 @@ class KernelMixture:
         return namespace(X).exp(self.log_density(X))[:, None]
 
     def log_density(self, X: Array) -> Array:
-        """Logarithm of the density at the rows of ``X``, in row blocks; finite wherever ``X`` is."""
+        """Logarithm of the density at the rows of ``X``, in row blocks; finite wherever ``X`` is inside the bounds."""
         if not same_place(self.weights, X):
             return self.like(X).log_density(X)
         xp = namespace(self.weights)
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
-        for rows in row_blocks(X.shape[0], self.n_vectors, like=X):
+        for rows in row_blocks(X.shape[0], self.n_vectors * most_images(self._edges(), self.bandwidths), like=X):
             out[rows] = logsumexp(self._log_terms(X[rows, :]), axis=1)
-        return out
+        if self.bounds is None:
+            return out
+        inside = xp.all((X >= self.bounds[0, :]) & (X <= self.bounds[1, :]), axis=1)
+        return xp.where(inside, out, xp.full_like(out, -math.inf))
+
+    def _edges(self) -> tuple[Edge, ...]:
+        """Features with bounds or a period, in the coordinates of :meth:`_scaled`."""
+        if self.bounds is None:
+            return ()
+        return edges_of(self.bounds, self.periods, namespace(self.weights).mean(self.vectors, axis=0), self.transform)
 
     def _log_terms(self, X: Array) -> Array:
         """Logarithm of every kernel times its weight, shape ``(n, s)``; finite wherever ``X`` is."""
@@ -158,17 +179,23 @@ class KernelMixture:
         huge = float(xp.finfo(self.bandwidths.dtype).max)
         limit = square_limit(dim, huge)
         centers = self._scaled(self.vectors)
-        narrow = -0.5 / self.bandwidths**2
         log_weights = xp.log(xp.where(self.weights > 0, self.weights, xp.ones_like(self.weights)))
         log_weights = xp.where(self.weights > 0, log_weights, xp.full_like(self.weights, -0.5 * huge))
         level = log_weights - dim * xp.log(self.bandwidths) + self._log_factor(dim)
         Z = xp.clip(self._scaled(X), -limit, limit)
         with quiet():  # a squared distance over a narrow bandwidth may overflow
-            exponent = xp.maximum(squared_distances(Z, centers) * narrow, xp.full_like(narrow, -0.4 * huge))
+            exponent = exponents(Z, centers, self.bandwidths, self._edges())
+            exponent = xp.maximum(exponent, xp.full_like(level, -0.4 * huge))
         return xp.maximum(exponent + level, xp.full_like(level, -0.9 * huge))
 
     def cdf(self, X: Array) -> Array:
         """Distribution function at the rows of ``X``: a product over the features, so ``A`` must be diagonal."""
+        edges = {edge.column: edge for edge in self._edges()}
+        if any(edge.period is not None for edge in edges.values()):
+            raise ValueError(
+                "KernelMixture.cdf: a feature with a period has no least value, so there is no distribution function; "
+                "leave it out by marginal, or fit without periodic."
+            )
         if self.transform.ndim != 1:
             if self.vectors.shape[1] == 1:
                 return self.marginal([0]).cdf(X)
@@ -184,6 +211,9 @@ class KernelMixture:
         for rows in row_blocks(X.shape[0], self.n_vectors, like=X):
             P = xp.ones((1,), dtype=self.weights.dtype, device=device(self.weights))
             for d in range(X.shape[1]):
+                if d in edges:
+                    P = P * kernel_cdf(edges[d], Z[rows, d], centers[:, d], self.bandwidths)
+                    continue
                 with quiet():  # infinite is right for a narrow bandwidth
                     gap = (Z[rows, d][:, None] - centers[:, d][None, :]) / self.bandwidths
                 P = P * normal_cdf(gap)
@@ -195,8 +225,12 @@ class KernelMixture:
         return self(X)[:, 0]
 
     def mean(self) -> Array:
-        """Mean of the distribution, shape ``(m,)``."""
-        return self.weights @ self.vectors
+        """Mean of the distribution, shape ``(m,)``; round a period, its direction."""
+        found, shift = self.weights @ self.vectors, namespace(self.weights).mean(self.vectors, axis=0)
+        for edge in self._edges():
+            d, centers = edge.column, self._scaled(self.vectors)[:, edge.column]
+            found[d] = edge_mean(edge, centers, self.bandwidths, self.weights) / self.transform[d] + shift[d]
+        return found
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw samples, shape ``(n_samples, m)``: a kernel by its weight, then from the kernel."""
@@ -207,8 +241,16 @@ class KernelMixture:
         )
         component = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
         noise = rng.standard_normal((n_samples, vectors.shape[1])) * bandwidths[component][:, None]
+        for edge in self._edges():
+            noise[:, edge.column] *= edge.bandwidths(bandwidths)[component] / bandwidths[component]
         noise = noise / transform if transform.ndim == 1 else xp.linalg.solve(transform, noise.T).T
-        return asarray_like(vectors[component] + noise, self.vectors, dtype=self.vectors.dtype)
+        drawn = asarray_like(vectors[component] + noise, self.vectors, dtype=self.vectors.dtype)
+        if self.bounds is None:
+            return drawn
+        own, (low, high) = namespace(drawn), (self.bounds[0, :], self.bounds[1, :])
+        zero, one = own.zeros_like(low), own.ones_like(low)
+        # the bounds once more: folding rounds
+        return own.minimum(own.maximum(folded(drawn, edges_of(self.bounds, self.periods, zero, one)), low), high)
 
     def marginal(self, columns: Sequence[int]) -> KernelMixture:
         """The density of some of the features, in the order of ``columns`` (positions), whatever the others are.
@@ -245,6 +287,10 @@ class KernelMixture:
             raise ValueError(
                 f"KernelMixture.conditional: expected finite values of fewer than all {dim} features, got {given!r}."
             )
+        if self.bounds is not None:
+            ends = to_numpy(self.bounds)[:, known]
+            if not all(low <= value <= high for value, low, high in zip(values, *ends)):
+                raise ValueError(f"KernelMixture.conditional: {given!r} is outside the bounds: the density is zero.")
         xp = namespace(self.weights)
         rest = [d for d in range(dim) if d not in known]
         x = asarray_like([values], self.vectors, dtype=self.vectors.dtype)
@@ -265,7 +311,10 @@ class KernelMixture:
         vectors = _columns(self.vectors, kept)
         if self.transform.ndim == 1:
             at = asarray_like(kept, self.transform, dtype=namespace(self.transform).int64)
-            return KernelMixture(vectors, weights, self.bandwidths, take_rows(self.transform, at), self.indices)
+            bounds = None if self.bounds is None else _columns(self.bounds, kept)
+            periods = None if self.periods is None else take_rows(self.periods, at)
+            transform = take_rows(self.transform, at)
+            return KernelMixture(vectors, weights, self.bandwidths, transform, self.indices, bounds, periods)
         xp, covariance = namespace(self.transform), self._covariance()
         own = _block(covariance, kept, kept)
         if given:
@@ -307,7 +356,12 @@ class KernelMixture:
         return total
 
     def l2_distance(self, other: KernelMixture) -> float:
-        r"""Closed form of :math:`(\int (p - q)^2)^{1/2}`."""
+        r"""Closed form of :math:`(\int (p - q)^2)^{1/2}`; not with bounds or periods."""
+        if self.bounds is not None or other.bounds is not None:
+            raise ValueError(
+                "KernelMixture.l2_distance: the closed form does not know bounds or periods of features; fit both "
+                "densities without them."
+            )
         other = other.like(self.vectors)
         return math.sqrt(max(self.inner(self) - 2.0 * self.inner(other) + other.inner(other), 0.0))
 
@@ -338,45 +392,3 @@ class KernelMixture:
         else:
             log_det = float(xp.linalg.slogdet(self.transform)[1])
         return log_det - 0.5 * dim * _LOG_2PI
-
-
-@storable(check=_check_classes)
-@dataclass(frozen=True)
-class ClassMixtures:
-    """One density per class; its values are their logarithms. What a :class:`~fewkern.DensityClassifier` evaluates."""
-
-    mixtures: tuple[KernelMixture, ...]
-
-    @property
-    def vectors(self) -> Array:
-        """Centers of all classes, one after the other."""
-        parts = [mixture.vectors for mixture in self.mixtures]
-        return namespace(parts[0]).concat(parts, axis=0)
-
-    @property
-    def indices(self) -> None:
-        """None: every class counts its samples for itself."""
-        return None
-
-    @property
-    def n_vectors(self) -> int:
-        """Number of kernels of all classes."""
-        return sum(mixture.n_vectors for mixture in self.mixtures)
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of classes."""
-        return len(self.mixtures)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the numbers that an evaluation needs."""
-        return sum(mixture.nbytes for mixture in self.mixtures)
-
-    def __call__(self, X: Array) -> Array:
-        """Logarithm of the density of every class, shape ``(n, n_classes)``."""
-        return namespace(X).stack([mixture.log_density(X) for mixture in self.mixtures], axis=1)
-
-    def like(self, X: Array) -> ClassMixtures:
-        """The same densities with their arrays in the library and on the device of ``X``."""
-        return ClassMixtures(tuple(mixture.like(X) for mixture in self.mixtures))

@@ -17,6 +17,7 @@ from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
+from fewkern.density.edges import Edge
 from fewkern.density.mixture import KernelMixture, squared_distances
 
 __all__ = ["MAX_LOG_KERNEL", "AllRows", "DensityProblem", "RoundMixture", "Scaling", "paired_errors", "size_path"]
@@ -36,6 +37,8 @@ class RoundMixture:
     weights: Array
     rows: Array | None = None
     """Rows of the samples that are the centers; None where the centers are not samples."""
+    edges: tuple[Edge, ...] = ()
+    """Features with bounds or a period."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,15 @@ class DensityProblem:
         Rows of ``Z`` that may become centers, ascending.
     unit : float
         The unit of all bandwidths: Parzen's bandwidth, once it is known.
+    edges : tuple of Edge
+        Features with bounds or a period.
     """
 
     Z: Array
     w: Array
     candidates: Array
     unit: float = 1.0
+    edges: tuple[Edge, ...] = ()
 
     @classmethod
     def of(cls, Z: Array, w: Array, unit: float = 1.0) -> DensityProblem:
@@ -142,7 +148,7 @@ class DensityProblem:
         The weights are normalized again.
         """
         rows = np.asarray(rows)
-        whole = DensityProblem.of(self.Z[rows], self.w[rows], self.unit)
+        whole = replace(DensityProblem.of(self.Z[rows], self.w[rows], self.unit), edges=self.edges)
         kept = np.flatnonzero(np.isin(rows, self.candidates, assume_unique=True))
         return replace(whole, candidates=kept) if len(kept) else whole
 
@@ -233,6 +239,11 @@ class Scaling:
             return Z / self.transform + self.mean
         return np.linalg.solve(self.transform, Z.T).T + self.mean
 
+    def then(self, further: Array) -> Scaling:
+        """This map, and then the matrix ``further`` (on columns of samples)."""
+        A = np.diag(self.transform) if self.transform.ndim == 1 else self.transform
+        return replace(self, transform=further @ A)
+
     def problem(self, samples: Samples) -> DensityProblem:
         """The samples as the algorithms take them."""
         X, w = _double(samples)
@@ -262,7 +273,7 @@ class AllRows:
 
     @classmethod
     def of(cls, population: Population, scale: str) -> AllRows:
-        """Scaled by "std", "whiten" or "none"; one pass over the rows."""
+        """Scaled by "std" (or "auto"), "whiten" or "none"; one pass over the rows."""
         # The rows are measured from the mean of some of them and in units of about their reach, so that no digits
         # cancel and no square overflows.
         X, w = _double(population.sample)
@@ -337,7 +348,7 @@ def _scaling(moments: _Moments, origin: Array, unit: Array, scale: str) -> Scali
     if scale == "none":
         return Scaling(mean, np.ones_like(spread), constant, reach)
     with quiet():  # the inverse of a spread below 1e-308 is infinite; the caller checks the transform
-        if scale == "std":
+        if scale in ("std", "auto"):
             return Scaling(mean, 1.0 / spread, constant, reach)
         # directions of standardized features: units do not decide which of them are constant
         relative = unit / spread

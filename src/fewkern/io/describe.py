@@ -23,7 +23,8 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.core.preparation import Preparation, Prepared, Preparing, Scaling
-from fewkern.density.mixture import ClassMixtures, KernelMixture
+from fewkern.density.classes import ClassMixtures
+from fewkern.density.mixture import KernelMixture
 from fewkern.io.pipelines import LinearEnd, identity, prepare, split_end
 from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum, Vector
 from fewkern.io.trial import is_fitted
@@ -68,6 +69,11 @@ def plan(model: Any, dtype: str, caller: str, coverage: float | None = None, fal
     n_features = int(expansions[0].vectors.shape[1])
     scaler = found.scaling or identity(n_features)
     add = functools.partial(_sum, dtype=dtype, caller=caller, owner=owner)
+    if any(isinstance(one, KernelMixture) and one.bounds is not None for one in expansions):
+        raise ValueError(
+            f"{caller}: this {name} has features with bounds or a period, which cannot be written yet; fit it without "
+            "bounds and periodic, or keep it in Python with save."
+        )
     sums = tuple(
         _log_sum(one, scaler, dtype, found.log_unit) if isinstance(one, KernelMixture) else add(one, scaler)
         for one in expansions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -148,7 +148,8 @@ class DensityDisplay(Display):
             ax.hist(own, bins="auto", density=True, color=QUIET, alpha=0.5, lw=0, label=f"{len(self.X)} samples")
         few = mixture.n_vectors <= _MOST_KERNELS
         for k in range(mixture.n_vectors if few else 0):
-            alone = KernelMixture(mixture.vectors[[k]], np.ones(1), mixture.bandwidths[[k]], mixture.transform)
+            own = {"vectors": mixture.vectors[[k]], "bandwidths": mixture.bandwidths[[k]]}
+            alone = replace(mixture, **own, weights=np.ones(1), indices=None)
             part = float(mixture.weights[k]) * alone(axis[:, None])[:, 0]
             label = _count(mixture.n_vectors) if k == 0 else None
             ax.plot(axis, part, color=CLASSES[1], lw=1, alpha=0.8, label=label)
@@ -216,11 +217,19 @@ def _matrix(mixture: KernelMixture) -> np.ndarray:
 def in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
     """The density of the features as they were given, where a scaler comes before the model."""
     vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
-    return KernelMixture(vectors, mixture.weights, mixture.bandwidths, transform, mixture.indices)
+    if mixture.bounds is None or mixture.periods is None:
+        return replace(mixture, vectors=vectors, transform=transform)
+    bounds, periods = found.given_units(mixture.bounds), mixture.periods / np.abs(found.factor)
+    return replace(mixture, vectors=vectors, transform=transform, bounds=bounds, periods=periods)
 
 
 def _ends(mixture: KernelMixture) -> tuple[float, float]:
-    """Ends of the picture of one feature: nearly all of the mass lies between them."""
+    """Ends of the picture of one feature: nearly all of the mass lies between them, and nothing beyond a bound."""
+    least, largest = -np.inf, np.inf
+    if mixture.bounds is not None and mixture.periods is not None:
+        if np.isfinite(mixture.periods[0]):
+            return 0.0, float(mixture.periods[0])
+        least, largest = mixture.bounds[:, 0]
     spread = mixture.bandwidths / np.abs(_matrix(mixture)[0, 0])
     centers = mixture.vectors[:, 0]
     axis = np.linspace((centers - _REACH * spread).min(), (centers + _REACH * spread).max(), _POINTS_1D)
@@ -228,4 +237,4 @@ def _ends(mixture: KernelMixture) -> tuple[float, float]:
     low = axis[max(int(np.searchsorted(below, _TAIL)) - 1, 0)]
     high = axis[min(int(np.searchsorted(below, 1 - _TAIL)), len(axis) - 1)]
     margin = _MARGIN * (high - low)
-    return float(low - margin), float(high + margin)
+    return float(max(low - margin, least)), float(min(high + margin, largest))
