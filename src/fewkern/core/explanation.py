@@ -23,7 +23,7 @@ from fewkern.core.expansion import Expansion, KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, gaussians
 from fewkern.core.radial import Gaussian
 
-__all__ = ["Background", "Explanation", "background_of", "explainable", "shares"]
+__all__ = ["Background", "Explanation", "background_of", "explainable", "shares", "vectors_of"]
 
 # Elements of a block of rows times vectors: its arrays stay in the cache between the steps.
 _BLOCK = 1 << 13
@@ -103,7 +103,7 @@ class _Gaussians:
 
     def columns(self, T: Array) -> Array:
         """Gaussians ``(n, m)`` of rows around the vectors; the middle of these is the origin: products cancel."""
-        middle = namespace(T).mean(self.vectors, axis=0)
+        middle = namespace(T).sum(self.vectors, axis=0) / max(int(self.vectors.shape[0]), 1)
         return gaussians(T - middle, self.vectors - middle, self.scales, self.directions, self.inverse_widths)
 
 
@@ -119,6 +119,13 @@ def background_of(function: Expansion, X: Array) -> Background:
     T = _prepared(function, X)
     n = int(T.shape[0])
     return Background(T, namespace(T).ones(n, dtype=T.dtype) / n)
+
+
+def vectors_of(function: Expansion) -> Background:
+    """The vectors of an :func:`explainable` function, equally weighted, as its background; without any, the origin."""
+    V = _host_form(function).vectors
+    xp, m = namespace(V), max(int(V.shape[0]), 1)
+    return Background(V if V.shape[0] else xp.zeros((1, V.shape[1]), dtype=V.dtype), xp.ones(m, dtype=V.dtype) / m)
 
 
 def shares(function: Expansion, X: Array, background: Background) -> tuple[Array, Array]:
