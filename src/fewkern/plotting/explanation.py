@@ -109,7 +109,7 @@ class WaterfallDisplay(Display):
         room = max(high - low, 1e-12)
         for j, share in enumerate(shares):
             place = max(starts[j], ends[j]) + 0.015 * room, j
-            clear = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            clear = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5}
             ax.annotate(f"{share:+.3g}", place, va="center", fontsize=8, bbox=clear)
         ax.axvline(self.baseline, color=QUIET, lw=1, ls="--", zorder=0)
         ax.axvline(self.value, color="black", lw=1, ls="--", zorder=0)
