@@ -13,7 +13,7 @@ to :math:`f(x) - f(b)`. For several background points they are averaged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.line_integrals import line_integrals
@@ -25,6 +25,8 @@ from fewkern.core.radial import Gaussian
 
 __all__ = ["Background", "Explanation", "background_of", "explainable", "shares", "vectors_of"]
 
+# What is explainable.
+Gaussians: TypeAlias = KernelExpansion | GaussianExpansion
 # Elements of a block of rows times vectors: its arrays stay in the cache between the steps.
 _BLOCK = 1 << 13
 
@@ -114,21 +116,21 @@ def explainable(function: Expansion) -> bool:
     return isinstance(function, KernelExpansion) and isinstance(function.kernel, Gaussian)
 
 
-def background_of(function: Expansion, X: Array) -> Background:
+def background_of(function: Gaussians, X: Array) -> Background:
     """The rows of ``X``, equally weighted, as the background of an :func:`explainable` function."""
     T = _prepared(function, X)
     n = int(T.shape[0])
     return Background(T, namespace(T).ones(n, dtype=T.dtype) / n)
 
 
-def vectors_of(function: Expansion) -> Background:
+def vectors_of(function: Gaussians) -> Background:
     """The vectors of an :func:`explainable` function, equally weighted, as its background; without any, the origin."""
     V = _host_form(function).vectors
     xp, m = namespace(V), max(int(V.shape[0]), 1)
     return Background(V if V.shape[0] else xp.zeros((1, V.shape[1]), dtype=V.dtype), xp.ones(m, dtype=V.dtype) / m)
 
 
-def shares(function: Expansion, X: Array, background: Background) -> tuple[Array, Array]:
+def shares(function: Gaussians, X: Array, background: Background) -> tuple[Array, Array]:
     """Shares ``(n, d, q)`` of the columns of ``X`` in the values of an :func:`explainable` function, and its baseline.
 
     Parameters
@@ -177,7 +179,7 @@ def _from_one(form: _Gaussians, T: Array, center: Array, start: Array, end: Arra
     return way[:, :, None] * slope
 
 
-def _prepared(function: Expansion, X: Array) -> Array:
+def _prepared(function: Gaussians, X: Array) -> Array:
     """Rows in the columns in which the path is a straight line, on the host and in double precision."""
     X = X.toarray() if is_sparse(X) else to_numpy(X)
     if isinstance(function, GaussianExpansion):
@@ -187,7 +189,7 @@ def _prepared(function: Expansion, X: Array) -> Array:
     return X / to_numpy(function.kernel.length_scale)
 
 
-def _host_form(function: Expansion) -> _Gaussians:
+def _host_form(function: Gaussians) -> _Gaussians:
     """The function as a sum of Gaussians; length scales become units, which shares do not depend on."""
     if isinstance(function, GaussianExpansion):
         own = function.basis
