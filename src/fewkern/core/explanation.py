@@ -186,6 +186,7 @@ def _prepared(function: Gaussians, X: Array) -> Array:
         X = function.like(X).basis.prepared(X)
         return namespace(X).astype(X, namespace(X).float64)
     X = namespace(X).astype(X, namespace(X).float64)
+    assert isinstance(function.kernel, Gaussian)
     return X / to_numpy(function.kernel.length_scale)
 
 
