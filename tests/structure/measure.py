@@ -26,6 +26,7 @@ LEVELS = (
     ("arrays",),
     ("core",),
     ("base",),
+    ("explaining",),
     ("populations",),
     ("select",),
     ("fisher", "margins", "density"),

@@ -298,3 +298,28 @@ def test_more_problems(model):
         model.score(messy().assign(side=None))
     with pytest.raises(ValueError, match="2 values for 120 rows"):
         model.score(messy(), ["left", "right"])
+
+
+def test_explain_adds_up_the_features_of_a_column():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=120), "color": rng.choice(["red", "green", "blue"], 120)})
+    frame["price"] = 100 * frame["size"] ** 2 + 50 * (frame["color"] == "red")
+    model = TableModel(holdout=0, n_vectors=10).fit(frame, "price")
+    found = model.explain(frame)
+    assert found.feature_names == ("size", "color")
+    assert found.values.shape == (120, 2)
+    np.testing.assert_allclose(found.predictions, model.predict(frame), atol=1e-9)
+    red = frame["color"] == "red"
+    assert found.values[red, 1].mean() - found.values[~red, 1].mean() == pytest.approx(50, rel=0.3)
+    beside = model.explain(frame, background=frame[red])
+    assert beside.baseline == pytest.approx(model.predict(frame[red]).mean())
+    assert model.encoder_.features_of("color") == slice(1, 4)
+
+
+def test_explain_names_classes_and_targets():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(90, 2)), columns=["u", "v"])
+    table = frame.assign(kind=np.array(["a", "b", "c"])[np.digitize(frame["u"], [-0.5, 0.5])])
+    assert TableModel(holdout=0, n_vectors=5).fit(table, "kind").explain(table).output_names == ("a", "b", "c")
+    table = frame.assign(p=frame["u"] ** 2, q=frame["v"])
+    assert TableModel(holdout=0, n_vectors=5).fit(table, ["p", "q"]).explain(table).output_names == ("p", "q")

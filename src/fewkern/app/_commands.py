@@ -253,6 +253,35 @@ def predict(
 
 
 @app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
+    table: Annotated[Path, typer.Argument(help=f"A table with the same columns: {TABLES}")],
+    row: Annotated[int, typer.Option(min=0, help="Which row of the table, counted from 0.")],
+    picture: Annotated[Path | None, typer.Option("--out", help="Also draw it: PNG, PDF or SVG file.")] = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    skip: Skip = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what every column contributes to the prediction for one row."""
+    outputs = Outputs(model, table)
+    with problems(outputs):
+        if picture is not None:
+            picture = outputs.claim(picture, PICTURE)
+        from fewkern.app import jobs
+
+        marks = {"sep": sep, "decimal": decimal, "skip": skip}
+        found, frame = jobs.load_table_model(model), read_one(table, marks, quiet)
+        with warnings_as_notes(quiet):
+            steps = jobs.steps_of(found, frame, row)
+        for line in jobs.step_lines(steps):
+            show_line(line)
+        if picture is not None:
+            outputs.write(picture, lambda path: jobs.save_figure(jobs.step_figure(steps), path))
+            say(f"written: {outputs.written[0]}", quiet)
+
+
+@app.command()
 def info(model: Annotated[Path, typer.Argument(help="A model file written by fit.")], json: Json = False) -> None:
     """Show what is in a model file."""
     with problems():

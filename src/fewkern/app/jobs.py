@@ -17,6 +17,7 @@ from fewkern.base import path_of, vectors_moved
 from fewkern.datasets import make_banana
 from fewkern.io import load
 from fewkern.io.save import write_atomically
+from fewkern.plotting import WaterfallDisplay
 from fewkern.reporting import ReportSettings
 from fewkern.reporting.evaluation import wilson
 from fewkern.reporting.formatting import number
@@ -27,7 +28,16 @@ from fewkern.tables.model import TableModel
 from fewkern.tables.target import known_targets, resolve_target
 
 __all__ = ["Asked", "Tally", "as_json", "embedded_table", "figure", "load_table_model", "predictions"]
-__all__ += ["report_settings", "rows_inside", "save_figure", "score_line", "tally_of"]
+__all__ += [
+    "report_settings",
+    "rows_inside",
+    "save_figure",
+    "score_line",
+    "step_figure",
+    "step_lines",
+    "steps_of",
+    "tally_of",
+]
 
 
 def embedded_table() -> Any:
@@ -217,6 +227,30 @@ def figure(model: TableModel, frame: Any = None) -> Any:
             frame = model.encoder_.cells(encoded.values[~encoded.gaps]).reindex(columns=model.feature_names_in_)
         return DensityDisplay.from_estimator(model, frame).figure_
     return PathDisplay.from_estimator(estimator).figure_ if path_of(estimator) else None
+
+
+def steps_of(model: TableModel, frame: Any, row: int) -> WaterfallDisplay:
+    """What every column contributes to the prediction for one row."""
+    if not hasattr(model, "explain"):
+        raise ValueError(f"explain: a model of the task {model.task_!r} predicts nothing that columns could explain.")
+    return WaterfallDisplay.of_row(model, frame, row=row)
+
+
+def step_lines(steps: WaterfallDisplay) -> list[str]:
+    """The same in lines, the largest share first."""
+    rows = [("baseline", f"{steps.baseline:.4g}")]
+    rows += [(steps.labels[j], f"{steps.shares[j]:+.4g}") for j in steps.order]
+    rows.append((steps.quantity, f"{steps.value:.4g}"))
+    width, digits = (max(len(row[k]) for row in rows) for k in (0, 1))
+    return [f"{name:{width}}  {number:>{digits}}" for name, number in rows]
+
+
+def step_figure(steps: WaterfallDisplay) -> Any:
+    """The same as a picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    return steps.plot().figure_
 
 
 def save_figure(drawn: Any, path: Path) -> None:

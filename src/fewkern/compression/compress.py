@@ -36,6 +36,7 @@ from fewkern.compression.sources import ask, check_fitted, teacher
 from fewkern.core.expansion import Expansion
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
+from fewkern.explaining import explain
 from fewkern.learn.policy import POLICY
 from fewkern.select.uncertainty import match_temperature
 
@@ -96,6 +97,7 @@ class CompressedClassifier(ScoringClassifier, CompressedModel):
     """
 
     feature_importances_ = kept_importances
+    explain = explain
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
@@ -119,6 +121,7 @@ class CompressedRegressor(RegressorMixin, CompressedModel):
 
     single_: bool
     feature_importances_ = kept_importances
+    explain = explain
 
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``, as the source gives them."""
@@ -149,6 +152,7 @@ class CompressedDetector(CompressedModel):
 
     offset_: float
     feature_importances_ = kept_importances
+    explain = explain
 
     def decision_function(self, X: Any) -> Array:
         """Distance from the border, negative for outliers; shape ``(n_samples,)``."""

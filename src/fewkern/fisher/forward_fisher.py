@@ -8,6 +8,7 @@ from typing import Any
 from fewkern.arrays.validation import fit_context
 from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
 from fewkern.core.path import Stop
+from fewkern.explaining import explain
 from fewkern.fisher.fitting import CONSTRAINTS, fit_fisher
 from fewkern.fisher.forward import MAX_VECTORS, MAX_VECTORS_MULTICLASS, ForwardFamily
 from fewkern.populations import labelled_population
@@ -89,6 +90,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     """
 
     feature_importances_ = kept_importances
+    explain = explain
     novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {

@@ -17,6 +17,7 @@ from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, con
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.path import Stop
+from fewkern.explaining import explain
 from fewkern.fisher.fitting import CONSTRAINTS, class_expansion, fit_fisher
 from fewkern.fisher.lq import LqFamily, LqSettings, lq_path, max_penalty
 from fewkern.fisher.problem import Candidates, penalized_problem
@@ -156,6 +157,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     """
 
     feature_importances_ = kept_importances
+    explain = explain
     novelty, novelty_threshold = novelty, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {

@@ -11,6 +11,7 @@ from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, keep_i
 from fewkern.core.population import InMemory
 from fewkern.core.samples import class_targets
 from fewkern.core.scores import ClassScores
+from fewkern.explaining import explain
 from fewkern.learn.batches import Basis
 from fewkern.learn.fitting import (
     PARAMETERS,
@@ -71,6 +72,9 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         What :meth:`predict_set` reads.
     novelty_ : Novelty or None
         What :meth:`novelty` reads.
+    background_ : Background or None
+        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of five rows or
+        more (where there are so many), none a row.
 
     Notes
     -----
@@ -89,6 +93,7 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
     """
 
     feature_importances_ = kept_importances
+    explain = explain
     _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
     novelty, novelty_threshold = novelty, novelty_threshold
 

@@ -21,6 +21,7 @@ from fewkern.arrays.validation import Interval
 from fewkern.base import CONSTRAINTS, BudgetWarning
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
+from fewkern.core.explanation import Background
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.kernels import Gaussian
 from fewkern.core.path import Path
@@ -28,6 +29,7 @@ from fewkern.core.population import Population
 from fewkern.core.samples import Samples, with_targets
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.core.statistics import feature_statistics
+from fewkern.learn.background import fit_background
 from fewkern.learn.batches import Basis, Sums, best_ridge, same_basis
 from fewkern.learn.climb import Kind
 from fewkern.learn.learner import Learned, Settings, learn
@@ -78,6 +80,8 @@ class Fitted:
     novelty: Novelty | None
     path: Path | None
     origin: str
+    background: Background | None = None
+    """What explanations compare with."""
     learned: Learned | None = None
     loss: str = "squared"
     """What the coefficients minimize."""
@@ -170,6 +174,7 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
         _novelty(found, basis),
         _path(found),
         str(found.key[0]),
+        fit_background(basis.prepared(found.samples.X), found.samples.weights),
         found,
         open_end=_open_end(found, settings),
     )
@@ -257,6 +262,7 @@ def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
 def keep(estimator: Any, fitted: Fitted) -> None:
     """Assign the attributes of a fitted model."""
     estimator.path_, estimator.origin_, estimator.novelty_ = fitted.path, fitted.origin, fitted.novelty
+    estimator.background_ = fitted.background
     keep_function(estimator, fitted.sums, fitted.expansion)
 
 
@@ -288,7 +294,7 @@ def sums_before(estimator: Any) -> Sums | None:
 
 def begin(estimator: Any, basis: Basis, samples: Samples) -> Sums:
     """What is known after a first batch on a given basis; the ridge is chosen on that batch."""
-    estimator.novelty_, estimator.path_, estimator.origin_ = None, None, "given"
+    estimator.novelty_, estimator.path_, estimator.background_, estimator.origin_ = None, None, None, "given"
     return Sums.of(basis, best_ridge(basis, samples, _policy(estimator)), samples)
 
 

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from fewkern.arrays.validation import CallbackSupportMixin, fit_context
 from fewkern.base import keep_importances, kept_importances
 from fewkern.core.population import InMemory
+from fewkern.explaining import explain
 from fewkern.learn.batches import Basis
 from fewkern.learn.fitting import (
     PARAMETERS,
@@ -74,6 +75,9 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
         What :meth:`predict_interval` reads.
     novelty_ : Novelty or None
         What :meth:`novelty` reads.
+    background_ : Background or None
+        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of five rows or
+        more (where there are so many), none a row.
     feature_importances_
         Share of every column in the variation of the function.
 
@@ -95,6 +99,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
     """
 
     feature_importances_ = kept_importances
+    explain = explain
     _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
     novelty, novelty_threshold = novelty, novelty_threshold
 

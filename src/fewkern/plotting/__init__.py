@@ -7,6 +7,7 @@ What scikit-learn draws is not repeated here: residuals (``PredictionErrorDispla
 
 from fewkern.plotting.components import AccuracyDisplay, ComponentsDisplay
 from fewkern.plotting.density import DensityDisplay
+from fewkern.plotting.explanation import SharesDisplay, WaterfallDisplay
 from fewkern.plotting.intervals import IntervalsDisplay, NoveltyDisplay
 from fewkern.plotting.path import FisherPathDisplay, PathDisplay
 from fewkern.plotting.vectors import ImportancesDisplay, VectorsDisplay
@@ -20,5 +21,7 @@ __all__ = [
     "IntervalsDisplay",
     "NoveltyDisplay",
     "PathDisplay",
+    "SharesDisplay",
     "VectorsDisplay",
+    "WaterfallDisplay",
 ]

@@ -28,6 +28,7 @@ from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape
 from fewkern.reporting.vectors import in_units
+from fewkern.reporting.waterfalls import explained_rows
 
 __all__ = ["INK", "Picture", "draw", "drawing", "figure", "inline_svg"]
 
@@ -135,7 +136,7 @@ def draw(subject: Subject, findings: Findings) -> dict[str, list[Picture]]:
     with drawing():
         made: dict[str, list[tuple[Any, str]]] = {
             "importances": _importances(findings),
-            "errors": _errors(findings),
+            "errors": _errors(findings) + _explained(subject, findings),
             "vectors": _vectors(subject),
             "uncertainty": _intervals(findings.uncertainty.intervals, findings.target),
             "shape": _reduction(findings, subject.truth) + _density(findings.density),
@@ -165,6 +166,13 @@ def _importances(findings: Findings) -> list[tuple[Any, str]]:
             caption += " Categories may be overstated: a row cannot move a little towards another category."
         drawn.append((ax, caption))
     return drawn + [_dependence(one, findings) for one in found.dependence]
+
+
+def _explained(subject: Subject, findings: Findings) -> list[tuple[Any, str]]:
+    found = explained_rows(subject, findings.predictions)
+    return [
+        (steps.plot(figure(4.6, max(1.2 + 0.27 * min(len(steps.labels), 13), 2.0))).ax_, said) for steps, said in found
+    ]
 
 
 def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:

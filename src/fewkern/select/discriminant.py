@@ -21,6 +21,7 @@ from fewkern.base import (
     warn_of_fewer_components,
 )
 from fewkern.core.samples import class_targets
+from fewkern.explaining import explain
 from fewkern.populations import labelled_population
 from fewkern.select.axes import discriminant_axes, gaussian_classes, spread_of
 from fewkern.select.base import AUTOMATIC, keep_vectors, novelty, novelty_threshold, search_model, warn_open_end
@@ -121,6 +122,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     """
 
     feature_importances_ = kept_importances
+    explain = explain
     novelty, novelty_threshold = novelty, novelty_threshold
     _keep = keep_vectors
 

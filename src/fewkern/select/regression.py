@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from fewkern.arrays.validation import fit_context
 from fewkern.base import KernelEstimator, keep_importances, kept_importances
 from fewkern.core.statistics import feature_statistics
+from fewkern.explaining import explain
 from fewkern.populations import measured_population
 from fewkern.select.base import (
     AUTOMATIC,
@@ -119,6 +120,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     """
 
     feature_importances_ = kept_importances
+    explain = explain
     novelty, novelty_threshold = novelty, novelty_threshold
     _keep = keep_vectors
 

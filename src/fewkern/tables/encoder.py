@@ -207,9 +207,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """A data frame of one row, whose features are the means."""
         return self.cells(np.zeros((1, len(self.mean_))))
 
-    def by_column(self, values: Any) -> Array:
-        """A number per feature, added up to one per column."""
-        return np.array([part.sum() for part in np.split(np.asarray(values), self._ends[:-1])])
+    def by_column(self, values: Any, axis: int = 0) -> Array:
+        """Numbers per feature, along an axis, added up to one per column."""
+        parts = np.split(np.asarray(values), self._ends[:-1], axis=axis)
+        return np.stack([part.sum(axis=axis) for part in parts], axis=axis)
 
     def features_of(self, name: str) -> slice:
         """Where the features of a column are among all features."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.frames import map_frame
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
+from fewkern.core.explanation import Explanation
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, TableWarning
 from fewkern.tables.frames import as_column, as_dask_frame, as_frame, nearest
@@ -104,6 +106,30 @@ class Predicting:
     def novelty_threshold(self, false_alarms: float = 0.05) -> float:
         """The novelty that a new row of the same kind exceeds with probability ``false_alarms`` at most."""
         return self.estimator_.novelty_threshold(false_alarms)
+
+    @available_if(_can("explain"))
+    def explain(self, frame: Any, background: Any = None) -> Explanation:
+        """What every column contributes to the predictions for some rows; see :meth:`KernelRegressor.explain`.
+
+        Shares are in units of the target (of a classifier, of its scores), and those of the features of one column,
+        such as the categories of a text, are added up.
+
+        Parameters
+        ----------
+        frame : table
+        background : table or None, default None
+            Rows to compare with; None takes what the model keeps.
+
+        Returns
+        -------
+        Explanation
+            One share per used column, in the order of ``feature_names``.
+        """
+        points = None if background is None else self._encode(background).values
+        found = self.estimator_.explain(self._encode(frame).values, points)
+        values, columns = self.encoder_.by_column(found.values, axis=1), tuple(self.encoder_.columns)
+        outputs = found.output_names if self.task_ == "classify" or found.output_names is None else self.targets
+        return replace(found, values=values, feature_names=columns, output_names=outputs)
 
     @available_if(_can("transform"))
     def transform(self, frame: Any) -> Any:
