@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fewkern.density.mixture import KernelMixture
     from fewkern.fisher.forward_fisher import ForwardKernelFisher
     from fewkern.fisher.sparse import SparseKernelFisher
-    from fewkern.io import load, save, to_c, to_onnx
+    from fewkern.io import load, save, to_c, to_js, to_onnx, to_sql
     from fewkern.margins.graph_embedding import GraphEmbedding
     from fewkern.margins.soft_margin import RecursiveSoftMargin
     from fewkern.margins.svm import RecursiveSVM
@@ -66,7 +66,9 @@ __all__ = [
     "report",
     "save",
     "to_c",
+    "to_js",
     "to_onnx",
+    "to_sql",
 ]
 
 # Where a public name is.
@@ -102,7 +104,9 @@ _PLACES = {
     "report": "reporting",
     "save": "io",
     "to_c": "io",
+    "to_js": "io",
     "to_onnx": "io",
+    "to_sql": "io",
 }
 _MODULES = ("graphs", "kernels")
 
