@@ -303,7 +303,8 @@ def export(
         number = None if dtype is None else str(dtype)
         options = {"dtype": number, "coverage": coverage, "false_alarms": false_alarms}
         outputs.write(target, lambda path: write_code(found, path, name or "model", options))
-    show_line(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes)")
+    beside = f", and {target.with_suffix('.h').name}" if target.suffix == ".c" else ""
+    show_line(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes){beside}")
 
 
 @app.command()
