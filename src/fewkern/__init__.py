@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fewkern.density.mixture import KernelMixture
     from fewkern.fisher.forward_fisher import ForwardKernelFisher
     from fewkern.fisher.sparse import SparseKernelFisher
-    from fewkern.io import load, save, to_c, to_js, to_onnx, to_sql
+    from fewkern.io import load, save, to_c, to_c_test, to_js, to_onnx, to_sql
     from fewkern.margins.graph_embedding import GraphEmbedding
     from fewkern.margins.soft_margin import RecursiveSoftMargin
     from fewkern.margins.svm import RecursiveSVM
@@ -66,6 +66,7 @@ __all__ = [
     "report",
     "save",
     "to_c",
+    "to_c_test",
     "to_js",
     "to_onnx",
     "to_sql",
@@ -104,6 +105,7 @@ _PLACES = {
     "report": "reporting",
     "save": "io",
     "to_c": "io",
+    "to_c_test": "io",
     "to_js": "io",
     "to_onnx": "io",
     "to_sql": "io",

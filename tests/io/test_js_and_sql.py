@@ -194,7 +194,7 @@ def test_what_sql_refuses():
     spline = FeatureVectorRegressor(max_vectors=3, kernel=LinearSpline()).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="to_sql: the kernel LinearSpline has no form in SQL; use to_c"):
         to_sql(spline)
-    wide = fewkern.KernelExpansion(Polynomial(), np.zeros((1601, 1)), np.zeros((1601, 1)), np.zeros(1))
+    wide = fewkern.KernelExpansion(Polynomial(gamma=1.0), np.zeros((1601, 1)), np.zeros((1601, 1)), np.zeros(1))
     with pytest.raises(ValueError, match="about 1600 columns in a subquery, and this KernelExpansion has 1601 vectors"):
         to_sql(wide)
     model = KernelClassifier(max_vectors=4).fit(X, three)
