@@ -55,8 +55,8 @@ def to_sql(
     -----
     The expression uses ``exp``, ``abs``, ``coalesce``, ``CASE`` and ``CAST``, and refers to the columns of the query
     around it. SQLite has ``exp`` if it was built with its math functions (the command line tool is); elsewhere register
-    one: ``connection.create_function("exp", 1, math.exp)``. Tested with SQLite and DuckDB; PostgreSQL has the same
-    functions and quotes. Densities and the kernel ``LinearSpline`` are refused.
+    one: ``connection.create_function("exp", 1, math.exp)``. Tested with SQLite, and tried with DuckDB; PostgreSQL has
+    the same functions and quotes. Densities and the kernel ``LinearSpline`` are refused.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def _check(described: Plan, output: str) -> None:
                 f"{len(part.vectors)} vectors of {described.n_features} features; use compress, or fewer vectors."
             )
     classes = described.classes
-    known = [] if described.values is None else [described.values]
+    known: list[str] = [] if described.values is None else [described.values]
     if classes is not None:
         known += ["predict", "decision", *(["predict_proba"] if classes.probable else [])]
     if output not in known:
