@@ -67,7 +67,7 @@ def to_js(
     >>> from fewkern.datasets import make_banana
     >>> model = FeatureVectorDiscriminant(max_vectors=10).fit(*make_banana(200))
     >>> print(to_js(model).splitlines()[-1])
-    export { columns, labels, decision, predictClass as predict, predictProba };
+    export { columns, labels, decision, predictClass as predict, predictProba, values as transform };
     """
     described = plan(model, "double", "to_js", coverage, false_alarms)
     names = _exports(described)
