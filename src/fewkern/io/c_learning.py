@@ -71,7 +71,7 @@ class LearningWriter(Writer):
         else:
             given, error = "int y", f"{n}_predict(x) != y"
             lines += [f"if (y < 0 || y >= {len(classes.labels)}) {{", "    return 0;", "}", f"{n}_row(x, row);"]
-            loop = [f"target[o] = {'y == o' if q > 1 else '2 * (y - o) - 1'};"]
+            loop = [f"target[o] = {'y == o' if q > 1 else 'y > o ? 1 : -1'};"]
         lines += [f"for (int o = 0; o < {q}; o++) {{", *(f"    {one}" for one in loop), "}"]
         ridge = self._number(self.learning.ridge)
         learn = f"{n}_learn({n}_now, {n}_coef, {size}, {q}, row, target, {error}, forgetting, {ridge})"
