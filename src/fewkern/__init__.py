@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fewkern.density.paper import ForwardConstrainedDensity
     from fewkern.fisher.forward_fisher import ForwardKernelFisher
     from fewkern.fisher.sparse import SparseKernelFisher
-    from fewkern.io import load, save, to_c, to_onnx
+    from fewkern.io import load, save, to_c, to_c_test, to_js, to_onnx, to_sql
     from fewkern.learn.suspects import suspects
     from fewkern.margins.graph_embedding import GraphEmbedding
     from fewkern.margins.soft_margin import RecursiveSoftMargin
@@ -69,7 +69,10 @@ __all__ = [
     "save",
     "suspects",
     "to_c",
+    "to_c_test",
+    "to_js",
     "to_onnx",
+    "to_sql",
 ]
 
 # Where a public name is.
@@ -106,7 +109,10 @@ _PLACES = {
     "save": "io",
     "suspects": "learn.suspects",
     "to_c": "io",
+    "to_c_test": "io",
+    "to_js": "io",
     "to_onnx": "io",
+    "to_sql": "io",
 }
 _MODULES = ("graphs", "kernels")
 

@@ -164,7 +164,7 @@ def test_an_interrupt_says_what_was_written(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fit", "t.csv", "--out", "m.onnx"], r"ends in .npz \('fewkern export' writes ONNX and C\)"),
+        (["fit", "t.csv", "--out", "m.onnx"], r"ends in .npz \('fewkern export' writes ONNX, C, JavaScript and SQL\)"),
         (["fit", "t.csv", "--picture", "m.txt"], "ends in .png, .pdf, .svg"),
         (["fit", "t.csv", "--report", "m.pdf"], "ends in .html, .htm"),
         (

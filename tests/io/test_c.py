@@ -22,7 +22,7 @@ from fewkern import (
 from fewkern.datasets import make_banana
 from fewkern.io.c_text import c_comment, c_library, c_number, c_string
 from fewkern.kernels import Linear
-from tests.io.running import STRICT, compile_library, compiled
+from tests.io.running import COMPILER, STRICT, compile_library, compiled
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_the_file_is_also_cpp(tmp_path, banana):
 @pytest.mark.parametrize("dtype", ["float", "double"])
 def test_the_loops_compile_on_their_own(tmp_path, dtype):
     suffix = "f" if dtype == "float" else ""
-    words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}"}
+    words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}", "SQRT": f"sqrt{suffix}"}
     options = [*STRICT, "-Wconversion", "-Wdouble-promotion", "-Wno-unused-function"]
     text = (Path(fewkern.io.__file__).with_name("loops.c")).read_text()
     compile_library(tmp_path, text, options=[*options, *[f"-D{word}={value}" for word, value in words.items()]])
@@ -119,7 +119,8 @@ def test_the_loops_compile_on_their_own(tmp_path, dtype):
 
 def test_every_loop_is_used_by_some_model():
     """A loop that no model calls would be dead code; one that is called but missing would not compile."""
-    writer = Path(fewkern.io.c.__file__).read_text()
+    folder = Path(fewkern.io.__file__).parent
+    writer = "".join((folder / name).read_text() for name in ("c_writer.py", "c_learning.py"))
     kinds = {"gaussian", "own_gaussian", "laplacian", "polynomial", "spline"}
     for loop, text in c_library().items():
         called = f"{{n}}_{loop}(" in writer or loop in kinds
@@ -150,7 +151,7 @@ def test_path_and_name(tmp_path, banana):
     _, _, model = banana
     text = to_c(model, tmp_path / "banana.c", name="banana")
     assert (tmp_path / "banana.c").read_text() == text
-    assert [p.name for p in tmp_path.iterdir()] == ["banana.c"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["banana.c", "banana.h"]
     assert "model" not in text.split("*/")[1]
     assert to_c(model, name="banana") == text
     with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
@@ -166,3 +167,26 @@ def test_a_name_that_c_does_not_allow(name, banana):
 def test_a_saved_model_gives_the_same_file(tmp_path, banana):
     _, _, model = banana
     assert to_c(load(save(model, tmp_path / "m.npz"))) == to_c(model)
+
+
+def test_a_header_beside_the_file(tmp_path, banana):
+    """A program includes the header and is linked with the file; including both is harmless, in C and in C++."""
+    X, _, model = banana
+    to_c(model, tmp_path / "banana.c", name="banana", dtype="float")
+    x = ", ".join(c_number(value, "float") for value in X[0])
+    program = f"""#include "banana.h"
+#include "banana.h"
+int main(void) {{ float x[banana_N_FEATURES] = {{{x}}}; return banana_predict(x); }}
+"""
+    (tmp_path / "main.c").write_text(program)
+    (tmp_path / "both.c").write_text(program.replace('"banana.h"', '"banana.c"', 1))
+    if COMPILER is None:
+        pytest.skip("there is no C compiler (cc, gcc or clang) on this machine")
+    for sources in (["main.c", "banana.c"], ["both.c"]):
+        command = [COMPILER, *STRICT, *sources, "-o", "program", "-lm"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        ran = subprocess.run([str(tmp_path / "program")], check=False).returncode
+        assert ran == np.flatnonzero(model.classes_ == model.predict(X[:1])[0])[0]
+    to_c(model, tmp_path / "banana.txt")
+    assert sorted(path.suffix for path in tmp_path.glob("banana.*")) == [".c", ".h", ".txt"]

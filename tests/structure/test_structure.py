@@ -12,7 +12,9 @@ from tests.structure.measure import LONGEST, MOST_PARAMETERS, estimators, functi
 EXCEPTIONS: dict[str, str] = dict.fromkeys(
     [f"app/_commands:{name}" for name in ("fit", "check", "predict", "report", "compress", "explain")],
     "the parameters of a command are its options",
-) | {"compression/compress:compress": "a public function with keyword options, as a constructor has"}
+) | dict.fromkeys(
+    ["compression/compress:compress", "io/c:to_c"], "a public function with keyword options, as a constructor has"
+)
 
 
 @pytest.mark.parametrize("name", list(estimators()))

@@ -95,8 +95,20 @@ def test_a_density_of_a_table_is_per_unit_of_its_columns(tmp_path):
 def test_a_model_saved_from_python(tmp_path):
     model = FeatureVectorRegressor(max_vectors=5).fit(*make_sinc(60))
     save(model, "m.npz")
-    run("export", "m.npz", "m.c")
+    result = run("export", "m.npz", "m.c")
     assert (tmp_path / "m.c").read_text() == fewkern.to_c(model)
+    assert "bytes), and m.h" in result.stdout
+    assert "void model_predict(const double *x, double *out);" in (tmp_path / "m.h").read_text()
+
+
+def test_javascript_and_sql_from_the_command_line(tmp_path):
+    model = FeatureVectorRegressor(max_vectors=5).fit(*make_sinc(60))
+    save(model, "m.npz")
+    for suffix in ("js", "mjs"):
+        run("export", "m.npz", f"m.{suffix}")
+        assert (tmp_path / f"m.{suffix}").read_text() == fewkern.to_js(model)
+    run("export", "m.npz", "m.sql")
+    assert (tmp_path / "m.sql").read_text().endswith(fewkern.to_sql(model) + "\n")
 
 
 def test_a_warning_is_a_note(tmp_path):
@@ -113,10 +125,16 @@ def test_problems(monkeypatch):
     save(FeatureVectorRegressor(max_vectors=5).fit(*make_sinc(60)), "m.npz")
     fails("export", "m.npz", "m.txt", match=r"cannot write m.txt: expected a file that ends in .onnx, .c")
     table = fewkern.TableModel(holdout=0, max_vectors=3).fit(banana(), "side")
-    with pytest.raises(ValueError, match=r"m.txt: expected a file that ends in .onnx or .c, got '.txt'"):
+    with pytest.raises(
+        ValueError, match=r"m.txt: expected a file that ends in .onnx, .c, .js, .mjs or .sql, got '.txt'"
+    ):
         table.export("m.txt")
     fails("export", "absent.npz", "m.c", match="there is no file absent.npz")
     fails("export", "m.npz", "m.c", "--name", "a b", match="name must be a C identifier")
+    fails(
+        "export", "m.npz", "m.js", "--dtype", "float", match="m.js: the numbers of JavaScript are doubles; leave dtype"
+    )
+    fails("export", "m.npz", "m.sql", "--coverage", 0.9, match="m.sql: an SQL expression is one value, in double prec")
     fails("export", "m.npz", "m.onnx", "--name", "sinc", match="--name is the beginning of names in C")
     assert "'float', 'double'" in run("export", "m.npz", "m.c", "--dtype", "half", code=2).stderr
     monkeypatch.setitem(sys.modules, "onnx", None)

@@ -347,7 +347,7 @@ def report(
 @app.command()
 def export(
     model: Annotated[Path, typer.Argument(help="A model file written by fit, or by fewkern.save.")],
-    target: Annotated[Path, typer.Argument(help="Where the model goes: a file that ends in .onnx or .c.")],
+    target: Annotated[Path, typer.Argument(help="Where the model goes: .onnx, .c, .js, .mjs or .sql.")],
     dtype: Annotated[
         Dtype | None, typer.Option(help="Type of all numbers (by default float in ONNX, double in C).")
     ] = None,
@@ -360,12 +360,12 @@ def export(
         typer.Option(help="Also the novelty, and the threshold that this share of rows exceeds: .05."),
     ] = None,
 ) -> None:
-    """Write a model as ONNX, or as one C file without dependencies."""
+    """Write a model as ONNX, as C, as a JavaScript module or as one SQL expression, by the suffix of the file."""
     outputs = Outputs(model)
     with problems(outputs), warnings_as_notes():
-        target = outputs.claim(target, (".onnx", ".c"))
-        if target.suffix.lower() == ".onnx" and name is not None:
-            raise ValueError(f"{target.name}: --name is the beginning of names in C; a graph has none. Leave it out.")
+        target = outputs.claim(target, (".onnx", ".c", ".js", ".mjs", ".sql"))
+        if target.suffix.lower() != ".c" and name is not None:
+            raise ValueError(f"{target.name}: --name is the beginning of names in C; leave it out.")
         from fewkern.io import load
         from fewkern.tables.export import write_code
 
@@ -373,7 +373,8 @@ def export(
         number = None if dtype is None else str(dtype)
         options = {"dtype": number, "coverage": coverage, "false_alarms": false_alarms}
         outputs.write(target, lambda path: write_code(found, path, name or "model", options))
-    show_line(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes)")
+    beside = f", and {target.with_suffix('.h').name}" if target.suffix == ".c" else ""
+    show_line(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes){beside}")
 
 
 @app.command()

@@ -11,7 +11,7 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.io.plan import DTYPES, Plan
 
-__all__ = ["c_comment", "c_head", "c_library", "c_lines", "c_loops", "c_number", "c_string"]
+__all__ = ["c_comment", "c_head", "c_header", "c_library", "c_lines", "c_loops", "c_number", "c_string"]
 
 # C99 guarantees string literals of at least this many bytes.
 _LONGEST_STRING_BYTES = 4095
@@ -83,8 +83,9 @@ def c_loops(functions: str, name: str, dtype: str) -> list[str]:
         wanted |= more
     suffix = "f" if dtype == "float" else ""
     words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}"}
+    words["SQRT"] = f"sqrt{suffix}"
     return [
-        re.sub(r"\b(T|EXP|LOG|FABS)\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
+        re.sub(r"\b(T|EXP|LOG|FABS|SQRT)\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
         for loop in library
         if loop in wanted
     ]
@@ -101,8 +102,11 @@ def _about_numbers(described: Plan, name: str) -> list[str]:
     return lines
 
 
-def c_head(described: Plan, name: str, size: str, prototypes: list[tuple[str, str]]) -> str:
-    """The comment at the head of a file, and its declarations; ``size`` says how large its constants are."""
+def c_head(described: Plan, name: str, size: str, prototypes: list[tuple[str, str]], state: int = 0) -> str:
+    """The comment at the head of a file, and its declarations; ``size`` says how large its constants are.
+
+    ``state`` is how many numbers a model that learns can send to another one.
+    """
     lines = [
         f"{name}: {described.title}",
         "",
@@ -129,12 +133,15 @@ def c_head(described: Plan, name: str, size: str, prototypes: list[tuple[str, st
             f"{name}_N_SCORES = {described.n_scores}",
             f"{name}_N_CLASSES = {len(described.classes.labels)}",
         ]
+    sizes += [f"{name}_N_STATE = {state}"] if state else []
     declared = "\n".join(f"{signature};" for signature, _ in prototypes)
     return f"""/*
 {comment}
  */
 #include <math.h>
 
+#ifndef {name}_DECLARED
+#define {name}_DECLARED
 #ifdef __cplusplus
 extern "C" {{
 #endif
@@ -143,4 +150,11 @@ enum {{ {", ".join(sizes)} }};
 #ifdef __cplusplus
 }}
 #endif
+#endif /* {name}_DECLARED */
 """
+
+
+def c_header(text: str, name: str) -> str:
+    """The header of a file: its comment and its declarations, which either of them may make first."""
+    end = f"#endif /* {name}_DECLARED */\n"
+    return text[: text.index(end)].replace("#include <math.h>\n\n", "", 1) + end

@@ -30,7 +30,7 @@ from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum
 from fewkern.io.trial import is_fitted
 from fewkern.select.base import interval_quantiles
 
-__all__ = ["plan", "preparation_bends"]
+__all__ = ["inner_model", "plan", "preparation_bends"]
 
 _KINDS: dict[type, Any] = {
     Gaussian: "gaussian",
@@ -93,6 +93,11 @@ def plan(model: Any, dtype: str, caller: str, coverage: float | None = None, fal
     if false_alarms is not None:
         described = _with_novelty(described, last, false_alarms, scaler, add)
     return described if coverage is None else _with_coverage(described, last, coverage, scaler, add)
+
+
+def inner_model(model: Any, caller: str) -> Any:
+    """The model of fewkern inside a search, a pipeline or a model of tables."""
+    return _unwrap(unwrapped(model, caller), caller).model
 
 
 def _kernel_name(expansion: Any) -> str:

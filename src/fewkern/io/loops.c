@@ -9,6 +9,7 @@
 #define EXP exp
 #define LOG log
 #define FABS fabs
+#define SQRT sqrt
 #endif
 
 static T model_within(T value, T limit)
@@ -296,4 +297,121 @@ static T model_unexplained(const T *z, int m)
         left -= z[j] * z[j];
     }
     return left < 0 ? 0 : left > 1 ? 1 : left;
+}
+
+static void model_absorb(T *triangle, T *cross, int n, int q, T *row, T *y, int first)
+{
+    /* One more row of least squares, by rotations: it is zero afterwards. The entries before the first are zero. */
+    for (int i = first; i < n; i++) {
+        T *const r = triangle + i * n - i * (i - 1) / 2 - i;
+        const T a = row[i], h = SQRT(r[i] * r[i] + a * a);
+        if (a != 0) {
+            /* less = 1 - c without cancellation: c is close to one after many rows */
+            const T s = a / h, less = s * s / (1 + r[i] / h);
+            for (int k = i; k < n; k++) {
+                const T old = r[k];
+                r[k] += s * row[k] - less * old;
+                row[k] -= s * old + less * row[k];
+            }
+            for (int o = 0; o < q; o++) {
+                const T old = cross[i * q + o];
+                cross[i * q + o] += s * y[o] - less * old;
+                y[o] -= s * old + less * y[o];
+            }
+        }
+    }
+}
+
+static void model_solve(const T *triangle, const T *cross, const T *first, int n, int q, T *coef)
+{
+    /* first, and what the triangle adds to it */
+    for (int i = n - 1; i >= 0; i--) {
+        const T *const r = triangle + i * n - i * (i - 1) / 2 - i;
+        for (int o = 0; o < q; o++) {
+            T rest = cross[i * q + o];
+            for (int k = i + 1; k < n; k++) {
+                rest -= r[k] * coef[k * q + o];
+            }
+            coef[i * q + o] = rest / r[i];
+        }
+    }
+    for (int i = 0; i < n * q; i++) {
+        coef[i] += first[i];
+    }
+}
+
+static int model_learn(T *state, T *coef, int n, int q, T *row, T *y, T error, T forgetting, T ridge)
+{
+    /* State: weight and sum of the errors, whose turn the ridge is, the weight up to the first coefficients, the
+     * triangle by rows, its products with targets, the first coefficients. Targets are relative to these: what is left
+     * is small, and so are the errors of rounding. */
+    T *const triangle = state + 4, *const cross = triangle + n * (n + 1) / 2, *const first = cross + n * q;
+    T sum = error;
+    for (int i = 0; i < n; i++) {
+        sum += row[i];
+    }
+    for (int o = 0; o < q; o++) {
+        sum += y[o];
+    }
+    if (!(sum - sum == 0) || !(forgetting > 0) || forgetting > 1) {
+        return 0;
+    }
+    state[0] = forgetting * state[0] + 1;
+    state[1] = forgetting * state[1] + error;
+    if (forgetting < 1) {
+        const T keep = SQRT(forgetting);
+        for (int i = 0; i < n * (n + 1) / 2 + n * q; i++) {
+            triangle[i] *= keep;
+        }
+    }
+    for (int o = 0; o < q; o++) {
+        for (int i = 0; i < n; i++) {
+            y[o] -= row[i] * first[i * q + o];
+        }
+    }
+    model_absorb(triangle, cross, n, q, row, y, 0);
+    if (n > 1) {
+        /* the ridge grows with the weight: one coefficient after the other gets the share of all */
+        const int turn = (int)state[2];
+        for (int i = 0; i < n; i++) {
+            row[i] = 0;
+        }
+        for (int o = 0; o < q; o++) {
+            y[o] = -ridge * first[turn * q + o];
+        }
+        row[turn] = ridge;
+        model_absorb(triangle, cross, n, q, row, y, turn);
+        state[2] = (T)(turn + 1 < n ? turn + 1 : 1);
+    }
+    model_solve(triangle, cross, first, n, q, coef);
+    if (triangle[0] * triangle[0] > 2 * state[3]) {
+        /* twice as many samples: begin anew from the present coefficients */
+        state[3] = triangle[0] * triangle[0];
+        for (int i = 0; i < n * q; i++) {
+            cross[i] = 0;
+            first[i] = coef[i];
+        }
+    }
+    return 1;
+}
+
+static void model_join(T *state, T *coef, int n, int q, const T *other, T *row, T *y)
+{
+    T *const triangle = state + 4, *const cross = triangle + n * (n + 1) / 2, *const first = cross + n * q;
+    const T *r = other + 4, *const c = r + n * (n + 1) / 2, *const theirs = c + n * q;
+    state[0] += other[0];
+    state[1] += other[1];
+    for (int i = 0; i < n; i++) {
+        for (int o = 0; o < q; o++) {
+            y[o] = c[i * q + o];
+            for (int k = i; k < n; k++) {
+                y[o] += r[k - i] * (theirs[k * q + o] - first[k * q + o]);
+            }
+        }
+        for (int k = i; k < n; k++) {
+            row[k] = *r++;
+        }
+        model_absorb(triangle, cross, n, q, row, y, i);
+    }
+    model_solve(triangle, cross, first, n, q, coef);
 }

@@ -1,4 +1,4 @@
-"""Models as ONNX and C: the file of either, and what it does to a row of a table (medians, categories, scales)."""
+"""Models as ONNX, C, JavaScript and SQL: the files, and what they do to a row of a table."""
 
 from __future__ import annotations
 
@@ -8,25 +8,41 @@ from typing import Any
 import numpy as np
 
 from fewkern.core.preparation import Prepared, Scaling
-from fewkern.io import to_c, to_onnx
+from fewkern.io import to_c, to_js, to_onnx, to_sql
 from fewkern.io.plan import Copy, Inputs, Lookup
 from fewkern.tables.columns import CategoryColumn, DateColumn, NumberColumn
 from fewkern.tables.dates import text_of_day
 from fewkern.tables.encoder import TableEncoder
 
-__all__ = ["prepared", "write_code"]
+__all__ = ["SUFFIXES", "prepared", "write_code"]
+
+SUFFIXES = (".onnx", ".c", ".js", ".mjs", ".sql")
+"""Of the files that :func:`write_code` writes."""
 
 
 def write_code(model: Any, path: Path, name: str, options: dict[str, Any]) -> Path:
-    """Write a model as ONNX or C, by the suffix of ``path``; ``name`` begins names in C, and options may be None."""
-    given = {key: value for key, value in options.items() if value is not None}
-    if path.suffix.lower() == ".onnx":
+    """Write a model in the language of the suffix of ``path``; ``name`` begins names in C, and options may be None."""
+    given, suffix = {key: value for key, value in options.items() if value is not None}, path.suffix.lower()
+    if suffix == ".onnx":
         to_onnx(model, path, **given)
-    elif path.suffix.lower() == ".c":
+    elif suffix == ".c":
         to_c(model, path, name=name, **given)
+    elif suffix in (".js", ".mjs"):
+        _refuse(path, given, "dtype", "the numbers of JavaScript are doubles")
+        to_js(model, path, **given)
+    elif suffix == ".sql":
+        for option in ("dtype", "coverage", "false_alarms"):
+            _refuse(path, given, option, "an SQL expression is one value, in double precision")
+        to_sql(model, path)
     else:
-        raise ValueError(f"{path.name}: expected a file that ends in .onnx or .c, got {path.suffix or 'no suffix'!r}.")
+        known = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise ValueError(f"{path.name}: expected a file that ends in {known}, got {suffix or 'no suffix'!r}.")
     return path
+
+
+def _refuse(path: Path, given: dict[str, Any], option: str, why: str) -> None:
+    if option in given:
+        raise ValueError(f"{path.name}: {why}; leave {option} out.")
 
 
 def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepared:

@@ -288,7 +288,11 @@ class TableModel(Predicting, BaseEstimator):
         coverage: float | None = None,
         false_alarms: float | None = None,
     ) -> Path:
-        """Write the model as ONNX or C, by the suffix of ``path``: :func:`fewkern.to_onnx`, :func:`fewkern.to_c`."""
+        """Write the model in the language of the suffix of ``path``.
+
+        ``.onnx``: :func:`fewkern.to_onnx`, ``.c``: :func:`fewkern.to_c`, ``.js`` and ``.mjs``: :func:`fewkern.to_js`,
+        ``.sql``: :func:`fewkern.to_sql`.
+        """
         options = {"dtype": dtype, "coverage": coverage, "false_alarms": false_alarms}
         return write_code(self, Path(path), name, options)
 

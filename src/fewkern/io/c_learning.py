@@ -1,0 +1,98 @@
+"""The text of a C file for a model that goes on learning where it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fewkern.core.scores import ClassScores
+from fewkern.io.c_text import c_lines
+from fewkern.io.c_writer import Writer
+from fewkern.io.learning import Learning
+from fewkern.io.plan import DTYPES, Plan, Sum, Vector
+
+__all__ = ["LearningWriter"]
+
+
+class LearningWriter(Writer):
+    """A plan whose first sum has coefficients that change."""
+
+    def __init__(self, described: Plan, name: str, dtype: str, learning: Learning) -> None:
+        if described.classes is not None:
+            scores = ClassScores(factor=learning.factor)
+            described = replace(described, classes=replace(described.classes, scores=scores))
+        super().__init__(described, name, dtype)
+        self.learning, self.n_state = learning, learning.state.size
+
+    def _variable(self, what: str, values: Vector) -> None:
+        """An array that changes, and its first values."""
+        numbers = c_lines([self._number(value) for value in values.ravel()])
+        self.constants.append(f"static {self.dtype} {self.name}_{what}[{values.size}] = {{\n{numbers}\n}};\n")
+
+    def _sum(self, part: Sum, i: int) -> None:
+        if i > 0:  # the novelty, which stays
+            super()._sum(part, i)
+            return
+        n, t, own = self.name, self.dtype, self.learning
+        (size, q), d, m = own.coef.shape, self.plan.n_features, own.n_gaussians
+        lines = [*self._prepare(part, i, d), "row[0] = 1;"]
+        if m:
+            lines += [f"for (int j = 0; j < {m}; j++) {{", f"    row[1 + j] = {self._kernel(part, i)};", "}"]
+        if len(own.linear):
+            lines += [f"for (int k = {1 + m}; k < {size}; k++) {{", "    row[k] = 0;", "}"]
+            linear = self._array("rows_linear", own.linear)
+            lines.append(f"{n}_linear(t, {linear}, {len(own.linear)}, {d}, row + {1 + m});")
+        self._variable("now", own.state)
+        self._variable("coef", own.coef)
+        self._function(f"static void {n}_row(const {t} *x, {t} *row)", lines)
+        self._function(
+            f"static void {n}_sum0(const {t} *x, {t} *out)",
+            [
+                f"{t} row[{size}];",
+                f"{n}_row(x, row);",
+                f"for (int o = 0; o < {q}; o++) {{",
+                "    out[o] = 0;",
+                "}",
+                f"for (int j = 0; j < {size}; j++) {{",
+                f"    {n}_add(row[j], {n}_coef + j * {q}, {q}, out);",
+                "}",
+            ],
+        )
+
+    def _more(self) -> None:
+        n, t, (size, q) = self.name, self.dtype, self.learning.coef.shape
+        lines = [f"{t} row[{size}], target[{q}];"]
+        classes = self.plan.classes
+        if classes is None:
+            given, error = f"const {t} *y", "error"
+            lines += [f"{t} out[{q}], error = 0;", f"{n}_row(x, row);", f"{n}_sum0(x, out);"]
+            loop = ["target[o] = y[o];", "error += (y[o] - out[o]) * (y[o] - out[o]);"]
+        else:
+            given, error = "int y", f"{n}_predict(x) != y"
+            lines += [f"if (y < 0 || y >= {len(classes.labels)}) {{", "    return 0;", "}", f"{n}_row(x, row);"]
+            loop = [f"target[o] = {'y == o' if q > 1 else 'y > o ? 1 : -1'};"]
+        lines += [f"for (int o = 0; o < {q}; o++) {{", *(f"    {one}" for one in loop), "}"]
+        ridge = self._number(self.learning.ridge)
+        learn = f"{n}_learn({n}_now, {n}_coef, {size}, {q}, row, target, {error}, forgetting, {ridge})"
+        lines.append(f"return {learn};")
+        meaning = "learn one sample; 1, or 0 if a number is not finite and nothing was learned. forgetting: 1 for never"
+        self._public(f"int {n}_update(const {t} *x, {given}, {t} forgetting)", meaning, lines)
+        what = "squared error" if classes is None else "share of errors"
+        self._public(
+            f"{t} {n}_error(void)",
+            f"mean {what} of samples before they were learned",
+            [f"return {n}_now[0] > 0 ? {n}_now[1] / {n}_now[0] : 0;"],
+        )
+        meaning = f"what was learned: {n}_N_STATE numbers, for {n}_merge of another device"
+        self._public(f"const {t} *{n}_state(void)", meaning, [f"return {n}_now;"])
+        self._public(
+            f"void {n}_merge(const {t} *other)",
+            "learn what another device with this file has learned",
+            [f"{t} row[{size}], target[{q}];", f"{n}_join({n}_now, {n}_coef, {size}, {q}, other, row, target);"],
+        )
+
+    def _about_size(self) -> str:
+        own = self.learning
+        memory = (own.state.size + own.coef.size) * np.dtype(DTYPES[self.dtype]).itemsize
+        return f"{super()._about_size()} What changes: {memory} bytes."
