@@ -58,7 +58,7 @@ class Candidates:
     def of(cls, samples: Samples, kernel: Kernel, limit: int | None, seed: int) -> Candidates:
         """Every distinct sample, or ``limit`` vectors that span the samples (None: 1,000, with several classes 400)."""
         # Paper: one column per sample. We: one per distinct sample, because equal columns leave q = 1 undetermined.
-        rows, row_to_candidate = distinct_rows(samples.X, samples.codes)
+        rows, row_to_candidate = distinct_rows(samples.X)
         if limit is None:
             limit = _MAX_CANDIDATES if samples.n_classes == 2 else _MAX_CANDIDATES_MULTICLASS
         if len(rows) > limit:

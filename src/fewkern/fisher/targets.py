@@ -152,6 +152,7 @@ def fit_posterior(
     # Paper: the threshold is the midpoint of the targets. We: where held-out samples have equal posteriors, because a
     # penalty shrinks the values and moves the best threshold away from the midpoint; it gives probabilities, too.
     samples = held_out.samples
+    assert samples.codes is not None
     # in units of the targets the ridge means the same for every problem
     F = held_out.values @ U / targets.scale
     n_classes = len(targets.priors)

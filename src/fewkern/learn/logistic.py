@@ -8,6 +8,7 @@ of least squares.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,20 +59,20 @@ def choose_logistic(
         folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(left_out), geometry)))
     # a class of one row may be in no fold but its own
     own = indicators(codes, int(codes.max()) + 1)
-    solved: list[tuple[Host, Host] | None] = [None] * len(folds)
+    solved: Sequence[tuple[Host, Host] | None] = [None] * len(folds)
     for factor in _RIDGES:
         ridge = factor * alpha
-        solved = [
+        coefficients = [
             fit_logistic(Z, own[fitted], rows.weights[fitted], ridge, begin)
             for (Z, fitted, _), begin in zip(folds, solved)
         ]
-        scores = np.concatenate([new @ W + b for (_, _, new), (W, b) in zip(folds, solved)])
+        scores = np.concatenate([new @ W + b for (_, _, new), (W, b) in zip(folds, coefficients)])
         found, wrong = _judged(scores, codes[held], weights)
         if found < log_loss and wrong <= errors:
-            best, log_loss = Logistic(ridge, held, scores, solved[0]), found
+            best, log_loss = Logistic(ridge, held, scores, coefficients[0]), found
         if found > before:  # the likelihood has one peak along the ridges
             break
-        before = found
+        before, solved = found, coefficients
     return best
 
 
