@@ -108,7 +108,7 @@ def _with_coverage(described: Plan, model: Any, coverage: float, scaler: Scaling
             f"{described.model} has none of them; leave coverage out."
         )
     intervals = interval_quantiles(model, coverage)
-    bounds = Bounds(np.array([one.quantile(coverage) for one in intervals.scores]))
+    bounds = Bounds(*map(np.array, intervals.ends(coverage)))
     if intervals.scale is not None:
         bounds = replace(bounds, scale=add(intervals.scale, scaler), limits=_double(intervals.limits))
     return replace(described, coverage=coverage, bounds=bounds)

@@ -25,7 +25,7 @@ from fewkern.learn.fitting import (
     sums_before,
 )
 from fewkern.populations import labelled_batch, labelled_population
-from fewkern.select.base import novelty, novelty_threshold
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.uncertainty import calibrate
 
 __all__ = ["KernelClassifier"]
@@ -90,7 +90,7 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
 
     feature_importances_ = kept_importances
     _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {**PARAMETERS, "class_weight": CONSTRAINTS["class_weight"]}
 

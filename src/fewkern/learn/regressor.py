@@ -22,7 +22,7 @@ from fewkern.learn.fitting import (
     sums_before,
 )
 from fewkern.populations import measured_batch, measured_population
-from fewkern.select.base import IntervalRegressor, novelty, novelty_threshold
+from fewkern.select.base import IntervalRegressor, novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.uncertainty import fit_intervals
 
 __all__ = ["KernelRegressor"]
@@ -96,7 +96,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
 
     feature_importances_ = kept_importances
     _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = PARAMETERS
 

@@ -17,6 +17,7 @@ from fewkern.select.base import (
     IntervalRegressor,
     keep_vectors,
     novelty,
+    novelty_pvalue,
     novelty_threshold,
     search_model,
     warn_open_end,
@@ -119,7 +120,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     """
 
     feature_importances_ = kept_importances
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
     _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = AUTOMATIC
