@@ -69,7 +69,7 @@ def judge(make: Callable[[], Any], noise: Callable[[int, np.random.Generator], R
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks tails", description=__doc__)
     parser.add_argument("--sets", type=int, default=40, help="training sets of every kind and size")
-    parser.add_argument("--rows", type=int, nargs="+", default=[60, 120, 400, 1000], help="rows of a training set")
+    parser.add_argument("--rows", type=int, nargs="+", default=[60, 120, 200, 400, 1000], help="rows of a training set")
     parser.add_argument("--models", nargs="+", choices=list(REGRESSORS), default=list(REGRESSORS), help="which models")
     options = parser.parse_args(arguments)
     with threadpool_limits(1):
