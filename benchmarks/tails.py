@@ -75,19 +75,19 @@ def main(arguments: list[str]) -> None:
     with threadpool_limits(1):
         for label in options.models:
             header(f"Tails of the 90 % intervals of {label}, {options.sets} training sets", 1)
-            print("| noise | rows | below | above | inside | varies by | width |")
-            print("|---|---|---|---|---|---|---|", flush=True)
+            print("| noise | rows | below | above | inside | varies by | from | to | width |")
+            print("|---|---|---|---|---|---|---|---|---|", flush=True)
             worst = 0.0
             for name, noise in NOISES.items():
                 for rows in options.rows:
                     found = 100 * judge(REGRESSORS[label], noise, rows, options.sets)
                     below, above, width = found.mean(axis=0)
-                    varies = found[:, :2].sum(axis=1).std(ddof=1)
+                    inside = 100 - found[:, :2].sum(axis=1)
                     if rows >= 200:
                         worst = max(worst, abs(below - 5), abs(above - 5))
                     print(
-                        f"| {name} | {rows} | {below:.1f} | {above:.1f} | {100 - below - above:.1f} | {varies:.1f} "
-                        f"| {width / 100:.2f} |",
+                        f"| {name} | {rows} | {below:.1f} | {above:.1f} | {inside.mean():.1f} "
+                        f"| {inside.std(ddof=1):.1f} | {inside.min():.0f} | {inside.max():.0f} | {width / 100:.2f} |",
                         flush=True,
                     )
             print()
