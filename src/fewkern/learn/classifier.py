@@ -224,9 +224,8 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
                 f'{name}.forget: with class_weight="balanced" the weight of a row depends on all others; fit with the '
                 "weight of every class, or fit a new model to the other rows."
             )
-        sums = sums_before(self)
         samples = class_targets(labelled_batch(self, X, y, None, sample_weight))
-        forget_rows(self, sums, samples)
+        forget_rows(self, samples)
         return self
 
     def merge(self, other: KernelClassifier) -> KernelClassifier:

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 from fewkern.arrays.namespace import Array, eps, is_sparse, namespace, to_numpy
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import FeatureSums, Statistics
-from fewkern.learn.batches import Sums
-from fewkern.learn.fitting import keep_batch, same_outputs
+from fewkern.learn.fitting import keep_batch, same_outputs, sums_before
 
 __all__ = ["forget_rows", "is_possible", "rows_among"]
 
@@ -27,9 +26,10 @@ _ROUNDING = 1e4
 _DIGITS = 6
 
 
-def forget_rows(estimator: Any, sums: Sums, samples: Samples) -> None:
-    """Subtract rows from the ``sums`` of an estimator, and assign what it then is."""
-    name = type(estimator).__name__
+def forget_rows(estimator: Any, samples: Samples) -> None:
+    """Subtract rows from the sums of a fitted estimator, and assign what it then is."""
+    name, sums = type(estimator).__name__, sums_before(estimator)
+    assert sums is not None
     same_outputs(estimator, sums, samples)
     known = sums.statistics.count
     if samples.n >= known:

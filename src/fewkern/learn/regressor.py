@@ -222,9 +222,8 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
         True
         """
         check_is_fitted(self)
-        sums = sums_before(self)
         samples, _ = measured_batch(self, X, y, sample_weight, first=False)
-        forget_rows(self, sums, samples)
+        forget_rows(self, samples)
         return self
 
     def merge(self, other: KernelRegressor) -> KernelRegressor:
