@@ -166,8 +166,8 @@ def part(path, value):
         (part("novelty_.scores.effective", np.inf), "HeldOutScores have no samples"),
         (part("intervals_", [1.0]), "'list' object has no attribute 'most'"),
         (
-            part("intervals_", Intervals((HeldOutScores(-np.ones(1), np.ones(1), 5.0),))),
-            "lower bound above",
+            part("intervals_", Intervals((HeldOutScores(np.arange(2.0), np.array([1.0, 0.5]), 5.0),))),
+            "HeldOutScores are not sorted",
         ),
         (part("intervals_", Intervals((HeldOutScores(np.ones(1) * 1e305, np.ones(1), 5.0),))), "gives NaN or infinity"),
         (part("_importances", np.ones(5)), "feature_importances_ is not one number per feature"),

@@ -1,11 +1,14 @@
 """Where a model errs, and what it states about its own uncertainty."""
 
+import re
+
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from fewkern.reporting.errors import errors, uncertainty, worst_rows
+from fewkern.reporting.errors import errors, pinball_loss, uncertainty, worst_rows
 from fewkern.reporting.holdout import predict_held_out
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, judged, price_model
@@ -116,17 +119,44 @@ def test_intervals(sure):
     def predict_interval(samples, coverage):
         assert coverage == 0.9
         center = model[-1].predict(samples)
-        return np.column_stack([center - 8000, center + 8000])
+        return np.column_stack([center - 4000, center + 8000])
 
     subject, predictions = held_out(sure(model, predict_interval=predict_interval), X, y)
     found = uncertainty(subject, predictions)
-    inside = np.abs(model.predict(X.iloc[predictions.positions]) - predictions.truth) <= 8000
+    above = predictions.truth - model.predict(X.iloc[predictions.positions])
+    inside = (above >= -4000) & (above <= 8000)
     np.testing.assert_array_equal(found.intervals.inside, inside)
     assert found.sentences[0] == (
-        "With 90% coverage, a typical prediction interval is ±8,000. It contains the true value for "
+        "With 90% coverage, a typical prediction interval goes from 4,000 below the prediction to 8,000 above it. "
+        f"{100 * np.mean(above < -4000):.1f}% of the true values lie below their interval and "
+        f"{100 * np.mean(above > 8000):.1f}% above. It contains the true value for "
         f"{100 * inside.mean():.1f}% of these 40 rows. The model was fitted to them; for new rows expect 90%."
     )
     assert found.set_sizes == ()
+
+
+def test_the_crps_of_a_point_is_its_absolute_error(sure):
+    model, X, y = price_model()
+
+    def point(samples, q):
+        return model[-1].predict(samples)
+
+    subject, predictions = held_out(sure(model, predict_quantile=point), X, y)
+    (sentence,) = (text for text in uncertainty(subject, predictions).sentences if "CRPS" in text)
+    crps, error = re.search(r"as a whole, is ([\d,.]+); .* have ([\d,.]+), their", sentence).groups()
+    assert crps == error
+
+
+def test_the_crps_of_normal_distributions(rng):
+    """Known in closed form: 1 / sqrt(pi) where they are right; larger where they are too narrow or wide."""
+    truth = rng.standard_normal(20_000)
+
+    def crps(spread):
+        levels = (np.arange(200) + 0.5) / 200
+        return 2 * np.mean([pinball_loss(truth, spread * norm.ppf(q) + 0 * truth, q) for q in levels])
+
+    assert crps(1.0) == pytest.approx(1 / np.sqrt(np.pi), rel=0.02)
+    assert min(crps(0.7), crps(1.4)) > 1.02 * crps(1.0)
 
 
 def test_sets_and_novelty(sure):

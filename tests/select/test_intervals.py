@@ -40,24 +40,92 @@ def curve():
     return make_sinc(150, noise=0.1)
 
 
-def test_an_interval_holds_the_prediction_and_grows_with_the_coverage(curve):
+def test_an_interval_holds_the_median_and_grows_with_the_coverage(curve):
     X, y = curve
     model = FeatureVectorRegressor().fit(X, y)
     before = None
     for coverage in (0.2, 0.5, 0.9, 0.98):
         lower, upper = model.predict_interval(X, coverage).T
-        assert np.all((lower <= model.predict(X)) & (model.predict(X) <= upper))
+        median = model.predict_quantile(X, 0.5)
+        assert np.all((lower <= median) & (median <= upper))
         assert before is None or np.all((lower <= before[0]) & (before[1] <= upper))
         before = lower, upper
 
 
-def test_the_half_width_is_a_quantile_of_leave_one_out_residuals(curve):
+def test_the_ends_are_quantiles_of_leave_one_out_residuals(curve):
     X, y = curve
     model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=7, alpha=0.01).fit(X, y)
     assert model.intervals_.scale is None
-    residuals = np.sort(np.abs(y - fvs.leave_one_out(model.basis_.features(X), y[:, None], 0.01)[:, 0]))
-    half = np.ptp(model.predict_interval(X[:3], 0.9), axis=1) / 2
-    np.testing.assert_allclose(half, residuals[int(np.ceil(0.9 * 151)) - 1], rtol=1e-6)
+    residuals = np.sort(y - fvs.leave_one_out(model.basis_.features(X), y[:, None], 0.01)[:, 0])
+    low, high = model.predict_interval(X[:3], 0.9).T - model.predict(X[:3])
+    np.testing.assert_allclose(low, residuals[int(0.05 * 151) - 1], rtol=1e-6)
+    np.testing.assert_allclose(high, residuals[int(np.ceil(0.95 * 151)) - 1], rtol=1e-6)
+    np.testing.assert_allclose(model.predict_std(X[:3]), np.sqrt(np.mean(residuals**2)), rtol=1e-6)
+
+
+def test_negative_targets_mirror_the_intervals(curve):
+    X, y = curve
+    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=7, alpha=0.01)
+    skewed = y + np.random.default_rng(0).exponential(size=150)
+    ours, mirrored = (model.fit(X, sign * skewed).predict_interval(X) for sign in (1, -1))
+    np.testing.assert_allclose(mirrored, -ours[:, ::-1], atol=1e-8)
+
+
+def log_normal(n, seed, growing=False):
+    """Noise with a long tail above; its size grows along a feature that the mean does not depend on."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (n, 2))
+    size = 0.05 + 0.2 * np.abs(X[:, 1]) if growing else 0.3
+    return X, np.sin(X[:, 0]) + size * (np.exp(0.7 * rng.standard_normal(n)) - np.exp(0.245))
+
+
+@pytest.mark.parametrize("growing", [False, True])
+def test_both_tails_of_skewed_noise(growing):
+    """About as many new rows below as above. With symmetric intervals 0.1% lie below and 10% above."""
+    tails = []
+    for seed in range(10):
+        model = FeatureVectorRegressor().fit(*log_normal(200, seed, growing))
+        X, y = log_normal(2000, 100 + seed, growing)
+        lower, upper = model.predict_interval(X, 0.9).T
+        tails.append([np.mean(y < lower), np.mean(y > upper)])
+    # standard error of these means: 0.5 points
+    np.testing.assert_allclose(np.mean(tails, axis=0), 0.05, atol=0.015)
+
+
+def test_intervals_quantiles_and_the_cdf_agree():
+    X, y = log_normal(300, 0, growing=True)
+    model = FeatureVectorRegressor().fit(X, np.column_stack([y, -y]))
+    assert model.intervals_.scale is not None
+    ends = model.predict_interval(X, 0.8)
+    for k, q in enumerate((0.1, 0.9)):
+        np.testing.assert_allclose(model.predict_quantile(X, q), ends[:, :, k])
+        np.testing.assert_allclose(model.cdf(X, ends[:, :, k]), q, atol=1.5 / 300)
+    np.testing.assert_allclose(model.cdf(X[:2], 0.3), model.cdf(X[:2], np.full((2, 2), 0.3)))
+    assert model.predict_std(X).shape == (300, 2)
+    new, truth = log_normal(4000, 1, growing=True)
+    # the spread follows the noise, and probabilities of what came are uniform
+    size = model.predict_std(new)[:, 0]
+    loud = np.abs(new[:, 1]) > 2
+    error = (truth - model.predict(new)[:, 0]) ** 2
+    for part in (loud, ~loud):
+        assert np.sqrt(error[part].mean()) == pytest.approx(np.sqrt(np.mean(size[part] ** 2)), rel=0.35)
+    probability = model.cdf(new, np.column_stack([truth, -truth]))
+    np.testing.assert_allclose(
+        np.quantile(probability, [0.25, 0.5, 0.75], axis=0).T, [[0.25, 0.5, 0.75]] * 2, atol=0.06
+    )
+
+
+def test_bad_quantiles_and_targets(curve):
+    X, y = curve
+    model = FeatureVectorRegressor(max_vectors=5).fit(X[:40], y[:40])
+    with pytest.raises(ValueError, match=r"40 held-out samples .* quantiles from 0.025 to 0.975, got q=0.99; fit"):
+        model.predict_quantile(X, 0.99)
+    with pytest.raises(ValueError, match="FeatureVectorRegressor: q must be a number between 0 and 1"):
+        model.predict_quantile(X, 1.0)
+    with pytest.raises(ValueError, match=r"y must be a number or an array of shape \(150,\), one .* got shape \(3,\)"):
+        model.cdf(X, [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="FeatureVectorRegressor: y has NaN"):
+        model.cdf(X, np.nan)
 
 
 def test_every_output_has_its_own_width(curve):
@@ -105,18 +173,18 @@ def test_scale_of_one_output_leaves_the_other_as_it_is(rng):
     basis = choose_basis(samples, Gaussian(0.5), SelectionRule(), 20).basis()
     noise = rng.standard_normal((300, 2)) * np.column_stack([np.exp(2 * X[:, 1]), np.ones(300)])
     found = fit_intervals(HeldOut(noise, samples), basis)
-    half = found.half_widths(X, noise, 0.9)
+    half = found.times_scale(X, noise, found.ends(0.9)[1])
     assert np.ptp(half[:, 0]) > half[:, 0].mean()
     assert np.ptp(half[:, 1]) == 0
     alone = fit_intervals(HeldOut(noise[:, 1:], Samples.of(X, targets=np.zeros((300, 1)))), basis)
-    np.testing.assert_allclose(half[:, 1], alone.half_widths(X, noise[:, 1:], 0.9)[:, 0])
+    np.testing.assert_allclose(half[:, 1], alone.ends(0.9)[1][0])
 
 
 def test_perfect_predictions_have_intervals_of_no_width():
     X = np.linspace(-1, 1, 80)[:, None]
     samples = Samples.of(X, targets=X)
     basis = choose_basis(samples, Gaussian(0.5), SelectionRule(), 5).basis()
-    assert np.all(fit_intervals(HeldOut(X, samples), basis).half_widths(X, X, 0.9) == 0)
+    assert fit_intervals(HeldOut(X, samples), basis).ends(0.9) == ([0.0], [0.0])
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS)

@@ -95,6 +95,20 @@ def test_false_alarms_are_as_many_as_stated(rule, rate):
     assert np.mean(rates) > (0.0 if rule == "greedy" else 0.5 * rate)
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(200) // 2])
+def test_pvalues_say_the_same_as_thresholds(groups, banana):
+    """A p-value of at most a rate of false alarms is a novelty above the threshold of that rate."""
+    X, y = make_banana(200, random_state=2)
+    model = FeatureVectorDiscriminant(max_vectors=20).fit(X, y, groups=groups)
+    new = np.vstack([make_banana(1000, random_state=3)[0], 4 * X])
+    p = model.novelty_pvalue(new)
+    for rate in (0.02, 0.05, 0.1, 0.5):
+        np.testing.assert_array_equal(p <= rate, model.novelty(new) > model.novelty_threshold(rate))
+    assert np.mean(p[:1000] <= 0.1) == pytest.approx(0.1, abs=0.06)
+    assert p.min() == pytest.approx(1 / (1 + model.novelty_.scores.effective))
+    assert p[np.argmin(model.novelty(new))] > 0.95
+
+
 def test_few_vectors_are_filled_up_within_the_budget(banana):
     X, y = banana
     assert FeatureVectorDiscriminant(n_vectors=3).fit(X, y).novelty_.basis.n_vectors == 3
@@ -128,6 +142,8 @@ def test_precomputed_kernels_do_not_know_new_samples(banana):
     model = FeatureVectorDiscriminant(kernel="precomputed", max_vectors=5).fit(K, y)
     with pytest.raises(ValueError, match=r"FeatureVectorDiscriminant.novelty: the kernel Precomputed does not give k"):
         model.novelty(K[:2])
+    with pytest.raises(ValueError, match=r"FeatureVectorDiscriminant.novelty_pvalue: the kernel Precomputed does not"):
+        model.novelty_pvalue(K[:2])
 
 
 @pytest.mark.parametrize("rate", [0, 1, -1, np.nan, "x"])

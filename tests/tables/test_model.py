@@ -140,6 +140,19 @@ def test_regression():
     assert "this model (task 'regress', KernelRegressor) has no transform" in str(caught.value.__cause__)
 
 
+def test_the_distribution_of_a_number_and_pvalues():
+    frame = banana(200).assign(price=lambda t: np.exp(t["x0"] / 2))[["x0", "x1", "price"]]
+    model = TableModel(max_vectors=5).fit(frame, "price")
+    estimator, X = model.estimator_, model.encoder_.encode(frame).values
+    low, high = model.predict_interval(frame, 0.8).T
+    np.testing.assert_array_equal(model.predict_quantile(frame, 0.1), low)
+    np.testing.assert_array_equal(model.predict_std(frame), estimator.predict_std(X))
+    np.testing.assert_allclose(model.cdf(frame, high), 0.9, atol=0.01)
+    np.testing.assert_array_equal(model.novelty_pvalue(frame), estimator.novelty_pvalue(X))
+    density = TableModel(task="density").fit(frame)
+    assert not hasattr(density, "cdf")  # that of its estimator answers another question
+
+
 def test_reduction():
     frame = messy()
     plain = TableModel(task="reduce", max_vectors=20).fit(frame)

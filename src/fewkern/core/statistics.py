@@ -51,7 +51,7 @@ class LinearSolution:
 @storable(gram=floats("m", "m"), cross=floats("m", "q"), square=floats("q", least=0.0))
 @dataclass(frozen=True)
 class Statistics:
-    r"""Weighted sums over the rows of features ``Z`` and targets ``Y``, which are merged by ``+``.
+    r"""Weighted sums over the rows of features ``Z`` and targets ``Y``, merged by ``+``; ``-`` takes rows out.
 
     Blocks of rows in memory or on a GPU, partitions of a Dask collection, files, and batches that come one after the
     other are all the same to whoever asks for these.
@@ -95,6 +95,11 @@ class Statistics:
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(
             self.gram + other.gram, self.cross + other.cross, self.square + other.square, self.count + other.count
+        )
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        return Statistics(
+            self.gram - other.gram, self.cross - other.cross, self.square - other.square, self.count - other.count
         )
 
     @property

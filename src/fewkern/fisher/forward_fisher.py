@@ -12,7 +12,7 @@ from fewkern.explaining import explain
 from fewkern.fisher.fitting import CONSTRAINTS, fit_fisher
 from fewkern.fisher.forward import MAX_VECTORS, MAX_VECTORS_MULTICLASS, ForwardFamily
 from fewkern.populations import labelled_population
-from fewkern.select.base import novelty, novelty_threshold
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 
 __all__ = ["ForwardKernelFisher"]
 
@@ -91,7 +91,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
 
     feature_importances_ = kept_importances
     explain = explain
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
         **CONSTRAINTS,

@@ -23,7 +23,7 @@ from fewkern.fisher.lq import LqFamily, LqSettings, lq_path, max_penalty
 from fewkern.fisher.problem import Candidates, penalized_problem
 from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.populations import labelled_population
-from fewkern.select.base import novelty, novelty_threshold
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 
 __all__ = ["FisherPath", "SparseKernelFisher", "fisher_path"]
 
@@ -158,7 +158,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
 
     feature_importances_ = kept_importances
     explain = explain
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
         **CONSTRAINTS,

@@ -256,15 +256,15 @@ class Writer:
 
     def _bounds(self, bounds: Bounds, i: int) -> None:
         n, t, q = self.name, self.dtype, self.plan.n_values
-        factor = self._array("half_width", bounds.factor)
+        ends = f"{self._array('lower_end', bounds.lower)}, {self._array('upper_end', bounds.upper)}"
         lines = [f"{t} values[{q}];", *self._values("values")]
         if bounds.scale is None or bounds.limits is None:
-            lines.append(f"{n}_bounds(values, {factor}, {q}, out);")
+            lines.append(f"{n}_bounds(values, {ends}, {q}, out);")
         else:
             self._sum(bounds.scale, i)
             least, most = self._array("least_scale", bounds.limits[0]), self._array("most_scale", bounds.limits[1])
             lines = [f"{t} scale[{q}];", *lines, f"{n}_sum{i}(x, scale);"]
-            lines.append(f"{n}_scaled_bounds(values, {factor}, scale, {least}, {most}, {q}, out);")
+            lines.append(f"{n}_scaled_bounds(values, {ends}, scale, {least}, {most}, {q}, out);")
         of = f"of coverage {self.plan.coverage:g}"
         meaning = f"lower and upper bound of every value, {of}, to out ({2 * q} numbers)"
         self._public(f"void {n}_interval(const {t} *x, {t} *out)", meaning, lines)

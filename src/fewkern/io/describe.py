@@ -119,7 +119,8 @@ def _with_coverage(described: Plan, model: Any, coverage: float, scaler: Scaling
             f"{described.model} has none of them; leave coverage out."
         )
     intervals = interval_quantiles(model, coverage)
-    bounds = Bounds(np.array([one.quantile(coverage) for one in intervals.scores]))
+    lower, upper = intervals.ends(coverage)
+    bounds = Bounds(np.array(lower), np.array(upper))
     if intervals.scale is not None:
         bounds = replace(bounds, scale=add(intervals.scale, scaler), limits=_double(intervals.limits))
     return replace(described, coverage=coverage, bounds=bounds)

@@ -257,22 +257,21 @@ static void model_shares(T *out, int n)
     }
 }
 
-static void model_bounds(const T *values, const T *half, int q, T *out)
+static void model_bounds(const T *values, const T *lower, const T *upper, int q, T *out)
 {
     for (int o = 0; o < q; o++) {
-        out[2 * o] = values[o] - half[o];
-        out[2 * o + 1] = values[o] + half[o];
+        out[2 * o] = values[o] + lower[o];
+        out[2 * o + 1] = values[o] + upper[o];
     }
 }
 
-static void model_scaled_bounds(const T *values, const T *half, const T *scale, const T *least, const T *most, int q,
-                                T *out)
+static void model_scaled_bounds(const T *values, const T *lower, const T *upper, const T *scale, const T *least,
+                                const T *most, int q, T *out)
 {
     for (int o = 0; o < q; o++) {
         const T g = scale[o] < least[o] ? least[o] : scale[o] > most[o] ? most[o] : scale[o];
-        const T width = half[o] * EXP(g);
-        out[2 * o] = values[o] - width;
-        out[2 * o + 1] = values[o] + width;
+        out[2 * o] = values[o] + lower[o] * EXP(g);
+        out[2 * o + 1] = values[o] + upper[o] * EXP(g);
     }
 }
 

@@ -121,11 +121,11 @@ function predictSet(x) {
 }
 
 function interval(x) {
-  const { factor, scale, limits } = model.bounds;
+  const { lower, upper, scale, limits } = model.bounds;
   const scales = scale === null ? null : sum(scale, features(x));
   return values(x).map((value, o) => {
     const g = scales === null ? 0 : Math.min(Math.max(scales[o], limits[0][o]), limits[1][o]);
-    return [value - factor[o] * Math.exp(g), value + factor[o] * Math.exp(g)];
+    return [value + lower[o] * Math.exp(g), value + upper[o] * Math.exp(g)];
   });
 }
 

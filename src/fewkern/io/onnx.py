@@ -154,12 +154,15 @@ def _write(g: Graph, described: Plan) -> None:
 
 
 def _write_bounds(g: Graph, bounds: Bounds, values: str) -> None:
-    half = g.number(bounds.factor[None, :])
+    scale = None
     if bounds.scale is not None and bounds.limits is not None:
-        scale = g.add("Max", _sum(g, bounds.scale), g.number(bounds.limits[0][None, :]))
-        half = g.add("Mul", half, g.add("Exp", g.add("Min", scale, g.number(bounds.limits[1][None, :]))))
-    for name, operator in (("lower", "Sub"), ("upper", "Add")):
-        g.result(name, g.add(operator, values, half), g.dtype, ["n", len(bounds.factor)])
+        log = g.add("Max", _sum(g, bounds.scale), g.number(bounds.limits[0][None, :]))
+        scale = g.add("Exp", g.add("Min", log, g.number(bounds.limits[1][None, :])))
+    for name, factor in (("lower", bounds.lower), ("upper", bounds.upper)):
+        distance = g.number(factor[None, :])
+        if scale is not None:
+            distance = g.add("Mul", distance, scale)
+        g.result(name, g.add("Add", values, distance), g.dtype, ["n", len(factor)])
 
 
 def _write_novelty(g: Graph, features: Sum, threshold: float) -> None:

@@ -91,10 +91,11 @@ class Classes:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Intervals around the values: ``value -+ factor * exp(g)``, with ``g`` the scale within its limits, or zero."""
+    """Intervals: ``value + lower * exp(g)`` and ``+ upper``, with ``g`` the scale within its limits, or zero."""
 
-    factor: Vector
-    """``(q,)``."""
+    lower: Vector
+    """``(q,)``, and so is ``upper``."""
+    upper: Vector
     scale: Sum | None = None
     limits: Vector | None = None
     """``(2, q)``."""

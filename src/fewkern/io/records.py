@@ -36,14 +36,18 @@ _DEEPEST_OBJECT, _DEEPEST_CONTAINER = 16, 5
 _ENTRIES = {"object": {"state"}, "enum": {"value"}, "sparse": {"shape"}}
 # scikit-learn makes Python objects of the entries of some arrays, a list and a set of them.
 _BYTES_PER_ENTRY = 160
+# The attribute with what a model has learned from, of those that are not part of it.
+_SUMS = ("_fitted_to",)
 _OUTPUTS = [{"transform": kind} for kind in ("default", "pandas", "polars")]
 
 
 class Writer:
     """Turns values into JSON and collects their arrays, each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_sums: bool = False) -> None:
         self.arrays: Arrays = {}
+        self.classes: set[str] = set()
+        self._also = _SUMS if with_sums else ()
         # by identity; the arrays are kept alive, so that no other one gets the same number
         self._seen: dict[int, tuple[Any, str]] = {}
 
@@ -66,7 +70,8 @@ class Writer:
             return {kind: [self.write(v, f"{where}[{i}]") for i, v in enumerate(value)]}
         if isinstance(value, dict):
             return {"dict": [[self.write(k, where), self.write(v, f"{where}[{k!r}]")] for k, v in value.items()]}
-        name, state = written(value) or (self._name(value, where), _state(value))
+        name, state = written(value) or (self._name(value, where), _state(value, self._also))
+        self.classes.add(name)
         return {"object": name, "state": {k: self.write(v, f"{where}.{k}") for k, v in state.items()}}
 
     def _name(self, value: Any, where: str) -> str:
@@ -96,12 +101,12 @@ class Writer:
         return {"array": self._seen[id(value)][1]}
 
 
-def _state(value: Any) -> State:
+def _state(value: Any, also: tuple[str, ...] = ()) -> State:
     if dataclasses.is_dataclass(value):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     # callbacks follow a fit; the model does not need them
     transient = ("_skl_callbacks", *getattr(type(value), "_transient", ()))
-    return {k: v for k, v in vars(value).items() if k not in transient}
+    return {k: v for k, v in vars(value).items() if k not in transient or k in also}
 
 
 class Reader:

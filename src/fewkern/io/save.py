@@ -30,7 +30,7 @@ from fewkern.io.trial import FUNCTIONS, is_fitted, try_function
 __all__ = ["ModelFileError", "load", "save", "write_atomically"]
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> Path:
+def save(model: Any, path: str | os.PathLike[str], *, with_sums: bool = False) -> Path:
     """Write a fitted model to ``path`` (``.npz`` is added if it has no suffix).
 
     The old file at ``path``, if there is one, is replaced only when the new one is complete, on the disk, and was
@@ -43,6 +43,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
         ColumnTransformer and feature selection may come before, and a linear model after. Of a search over parameters
         (GridSearchCV) the best model is written. Or the ``expansion_`` of an estimator.
     path : str or path
+    with_sums : bool, default False
+        Also write the sums over the samples that ``fit`` of KernelClassifier and KernelRegressor keeps, so that
+        ``partial_fit``, ``merge`` and ``forget`` work after ``load``: the square of the number of vectors, at least.
+        Those of ``partial_fit`` are always written.
 
     Returns
     -------
@@ -78,8 +82,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
         raise NotFittedError(f"save: this {name} is not fitted; call fit first.")
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".npz")
-    writer = Writer()
+    writer = Writer(with_sums)
     header = {"fewkern": __version__, "scikit-learn": sklearn.__version__, "model": writer.write(model, name)}
+    if with_sums and "Sums" not in writer.classes:
+        raise ValueError(
+            f"save: this {name} has no sums over its samples, so with_sums=True cannot be done; KernelClassifier and "
+            "KernelRegressor have them, unless they came from a file without. Leave with_sums out."
+        )
     try:
         try:
             content = _read_back(pack(header, writer.arrays))

@@ -79,7 +79,12 @@ def try_methods(model: Any, X: Any) -> None:
     # few held-out samples are enough for a coverage or a rate of false alarms of one half
     _try_promise(model, "predict_set", n, X, coverage=0.5)
     _try_promise(model, "predict_interval", n, X, coverage=0.5)
+    if hasattr(model, "predict_quantile"):  # a density has another cdf
+        _try_promise(model, "predict_quantile", n, X, q=0.5)
+        _try_promise(model, "predict_std", n, X)
+        _try_promise(model, "cdf", n, X, y=0.0)
     _try_promise(model, "novelty", n, X)
+    _try_promise(model, "novelty_pvalue", n, X)
     _try_promise(model, "novelty_threshold", 1, false_alarms=0.5)
 
 

@@ -59,7 +59,13 @@ class Sums:
 
     def with_batch(self, samples: Samples) -> Sums:
         """After another batch, with targets."""
-        return replace(self, statistics=self.statistics + FeatureSums(self.basis)(samples))
+        return self.with_statistics(self.statistics + FeatureSums(self.basis)(samples))
+
+    def with_statistics(self, statistics: Statistics) -> Sums:
+        """Of other rows. Where rows were taken out, rounding may leave a sum of squares below zero."""
+        xp = namespace(statistics.square)
+        square = xp.maximum(statistics.square, xp.zeros_like(statistics.square))
+        return replace(self, statistics=replace(statistics, square=square))
 
     def judged(self, weight: float, error: float, factor: float = 1.0) -> Sums:
         """After a batch was judged, row by row, each row left out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.validation import CallbackSupportMixin, fit_context
 from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, keep_importances, kept_importances
@@ -25,8 +26,9 @@ from fewkern.learn.fitting import (
     merged,
     sums_before,
 )
+from fewkern.learn.forgetting import forget_rows
 from fewkern.populations import labelled_batch, labelled_population
-from fewkern.select.base import novelty, novelty_threshold
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.uncertainty import calibrate
 
 __all__ = ["KernelClassifier"]
@@ -95,7 +97,7 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
     feature_importances_ = kept_importances
     explain = explain
     _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {**PARAMETERS, "class_weight": CONSTRAINTS["class_weight"]}
 
@@ -183,6 +185,52 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         self.class_scores_ = ClassScores(factor=sums.factor)
         self.held_out_scores_ = held_out_scores(self.class_scores_, held_out.values, samples)
         keep_importances(self, samples)
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> KernelClassifier:
+        """Take rows out again that the model has learned from, by :meth:`fit` or :meth:`partial_fit`.
+
+        The coefficients become those of a fit to the other rows on the same vectors with the same ridge: the rows are
+        subtracted from the sums that the model keeps. No other row is needed.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,) or None
+            The weights that they had.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        What still knows of the rows: vectors, metric and ridge, which all rows chose, also where vectors were moved;
+        ``held_out_error_``, probabilities, sets, ``novelty_`` and importances, which stay as they were.
+        Where a row is itself one of the samples that the model keeps, a warning says so. If nothing may remain, fit a
+        new model to the other rows.
+
+        Whether rows were ever there cannot be known from sums. Rows that were not are refused where no samples could
+        have the sums that are left; else the answer is that of a model that was taught their negative.
+
+        Coefficients of logistic regression (``loss_``) do not come from sums, and are refused. Those of
+        :meth:`partial_fit` do.
+        """
+        check_is_fitted(self)
+        name = type(self).__name__
+        if self.loss_ == "logistic":
+            raise ValueError(
+                f"{name}.forget: the coefficients of this model are those of logistic regression, which do not come "
+                "from sums; fit it by partial_fit, in one batch or several, or fit a new model to the other rows."
+            )
+        if self.class_weight == "balanced":
+            raise ValueError(
+                f'{name}.forget: with class_weight="balanced" the weight of a row depends on all others; fit with the '
+                "weight of every class, or fit a new model to the other rows."
+            )
+        samples = class_targets(labelled_batch(self, X, y, None, sample_weight))
+        forget_rows(self, samples)
         return self
 
     def merge(self, other: KernelClassifier) -> KernelClassifier:

@@ -52,6 +52,7 @@ __all__ = [
     "keep_batch",
     "keep_sums",
     "merged",
+    "same_outputs",
     "sums_before",
 ]
 
@@ -287,7 +288,8 @@ def sums_before(estimator: Any) -> Sums | None:
     if hasattr(estimator, "expansion_"):
         raise ValueError(
             f"{type(estimator).__name__}: this model was fitted by fit and came from a file, which holds no sums over "
-            "its samples; begin a new one by partial_fit, with basis=model.basis_ to keep its vectors."
+            "its samples; begin a new one by partial_fit, with basis=model.basis_ to keep its vectors, or save the "
+            "original with save(model, path, with_sums=True)."
         )
     return None
 
@@ -305,13 +307,18 @@ def continue_with(estimator: Any, sums: Sums, basis: Basis | None, samples: Samp
             f"{type(estimator).__name__}: the vectors stay those of the first batch; basis= is another one. Begin "
             "a new model, or leave basis out."
         )
+    same_outputs(estimator, sums, samples)
+    return sums.with_batch(samples)
+
+
+def same_outputs(estimator: Any, sums: Sums, samples: Samples) -> None:
+    """Refuse rows with more or fewer targets than those before."""
     known = int(sums.statistics.cross.shape[1])
     if samples.n_outputs != known:
         raise ValueError(
             f"{type(estimator).__name__}: y has {samples.n_outputs} output(s), but the first batch had {known}; pass "
             "as many in every batch, or begin a new model."
         )
-    return sums.with_batch(samples)
 
 
 def keep_batch(estimator: Any, sums: Sums) -> None:

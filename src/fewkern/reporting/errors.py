@@ -21,6 +21,7 @@ __all__ = [
     "Intervals",
     "Uncertainty",
     "errors",
+    "pinball_loss",
     "predicted_cell",
     "uncertainty",
     "worst_rows",
@@ -32,6 +33,8 @@ _MOST_BINS, _LEAST_IN_BIN = 10, 10
 _THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _MOST_WORST = 10
 _COVERAGE, _FALSE_ALARMS = 0.9, 0.05
+# Quantiles whose losses make up the CRPS: few enough that 19 rows held out can vouch for them.
+_LEVELS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95)
 # Rows that intervals, sets and novelties are computed for.
 _MOST_ROWS = 2000
 
@@ -230,6 +233,7 @@ def uncertainty(subject: Subject, found: Predictions | None) -> Uncertainty:
     intervals, sizes = None, None
     if found is not None:
         intervals = ask("predict_interval", _intervals, found)
+        ask("predict_quantile", _distribution, found)
         sizes = ask("predict_set", _set_sizes, found)
     ask("novelty", _novelty)
     return Uncertainty(tuple(sentences), intervals, sizes or (), tuple(absent))
@@ -239,11 +243,38 @@ def _intervals(subject: Subject, found: Predictions) -> tuple[Intervals, str]:
     samples, truth = subject.samples[found.positions[:_MOST_ROWS]], found.truth[:_MOST_ROWS]
     low, high = subject.ask("predict_interval", samples, coverage=_COVERAGE).astype(float).T
     made = Intervals(_COVERAGE, low, high, truth, subject.predict(samples))
-    half = number(float(np.median(high - low)) / 2)
+    down, up = (number(float(np.median(size))) for size in (made.predicted - low, high - made.predicted))
     return made, (
-        f"With {percent(_COVERAGE, 0)} coverage, a typical prediction interval is ±{half}. "
-        f"It contains the true value for {_of_these(made.inside, found)}"
+        f"With {percent(_COVERAGE, 0)} coverage, a typical prediction interval goes from {down} below the prediction "
+        f"to {up} above it. {percent(float(np.mean(truth < low)))} of the true values lie below their interval and "
+        f"{percent(float(np.mean(truth > high)))} above. It contains the true value for {_of_these(made.inside, found)}"
     )
+
+
+def _distribution(subject: Subject, found: Predictions) -> tuple[None, str]:
+    """How well the distributions suit the true values."""
+    samples, truth = subject.samples[found.positions[:_MOST_ROWS]], found.truth[:_MOST_ROWS].astype(float)
+    losses = [pinball_loss(truth, subject.ask("predict_quantile", samples, q=q).astype(float), q) for q in _LEVELS]
+    error = float(np.mean(np.abs(truth - subject.predict(samples).astype(float))))
+    return None, (
+        f"The CRPS, an error of the predicted distribution as a whole, is {number(2 * float(np.mean(losses)))}; "
+        f"predictions without a distribution have {number(error)}, their mean absolute error. The pinball loss is "
+        f"{number(losses[0])} at the quantile {_LEVELS[0]} and {number(losses[-1])} at {_LEVELS[-1]}."
+    )
+
+
+def pinball_loss(truth: Vector, quantile: Vector, q: float) -> float:
+    """Mean loss of a quantile, least at the true one: ``q`` per unit above it, ``1 - q`` per unit below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewkern.reporting.errors import pinball_loss
+    >>> round(pinball_loss(np.array([0.0, 2.0]), np.array([1.0, 1.0]), 0.9), 2)
+    0.5
+    """
+    above = truth - quantile
+    return float(np.mean(np.maximum(q * above, (q - 1.0) * above)))
 
 
 def _set_sizes(subject: Subject, found: Predictions) -> tuple[tuple[int, ...], str]:

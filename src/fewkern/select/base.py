@@ -8,7 +8,7 @@ from functools import partial
 from numbers import Real
 from typing import Any
 
-from fewkern.arrays.namespace import Array, namespace
+from fewkern.arrays.namespace import Array, asarray_like, namespace
 from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
@@ -41,6 +41,7 @@ __all__ = [
     "interval_quantiles",
     "keep_vectors",
     "novelty",
+    "novelty_pvalue",
     "novelty_threshold",
     "search_model",
     "selection_rule",
@@ -148,6 +149,26 @@ def novelty_threshold(self: Any, false_alarms: float = 0.05) -> float:
     return found.scores.quantile(1 - rate)
 
 
+@rowwise
+def novelty_pvalue(self: Any, X: Any) -> Array:
+    """Probability that a sample of the same kind as the training samples is as novel as this one, or more.
+
+    It is ``(1 + k) / (1 + n)`` if ``k`` of the ``n`` training samples are, each without its own help (or that of its
+    group). So of ordinary new samples about the share 0.05 has 0.05 or less, which is also what lies above
+    ``novelty_threshold(0.05)``. The least possible value is ``1 / (1 + n)``.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    array of shape (n_samples,)
+    """
+    X = check_samples(self, X)
+    return _seeing(self, "novelty_pvalue").pvalues(X)
+
+
 def interval_quantiles(estimator: Any, coverage: float) -> Intervals:
     """What the estimator keeps for intervals, if that can vouch for such a coverage."""
     found: Intervals = need_held_out(estimator, "intervals_", "predict_interval")
@@ -156,7 +177,7 @@ def interval_quantiles(estimator: Any, coverage: float) -> Intervals:
         count = math.ceil(coverage / (1 - coverage) - 1e-9)
         raise ValueError(
             f"{type(estimator).__name__}: intervals of coverage {coverage} need at least {count} held-out samples (or "
-            f"groups), and this model has {found.scores[0].effective:.0f}; ask for at most "
+            f"groups), and this model has {found.residuals[0].effective:.0f}; ask for at most "
             f"{math.floor(1000 * found.most) / 1000}, or fit to more samples."
         )
     return found
@@ -180,9 +201,11 @@ class IntervalRegressor:
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Lower and upper bound of every target, which lies between them about as often as ``coverage`` says.
 
-        Half the width of an interval is a quantile of the errors on rows held out. Where these are clearly larger in
-        some places than in others, so is the interval. This holds on average over new samples that are like the
-        training samples, for every output by itself.
+        The ends are quantiles of the errors on rows held out, with their sign: about as many targets lie below the
+        interval as above it, also where large errors are mostly on one side. Where errors are clearly larger in some
+        places than in others, so is the interval. This holds on average over new samples that are like the training
+        samples, for every output by itself. Where rows held out are too few to vouch for each side (for 90%: fewer than
+        19), the ends lie symmetrically about the prediction.
 
         Parameters
         ----------
@@ -207,11 +230,116 @@ class IntervalRegressor:
         intervals = interval_quantiles(self, coverage)
         X = check_samples(self, X)
         values = self.expansion_(X)
-        half = intervals.half_widths(X, values, coverage)
-        bounds = namespace(values).stack([values - half, values + half], axis=2)
+        ends = [values + intervals.times_scale(X, values, end) for end in intervals.ends(coverage)]
+        bounds = namespace(values).stack(ends, axis=2)
         return bounds[:, 0, :] if self._single else bounds
 
+    @rowwise
+    def predict_quantile(self, X: Any, q: float) -> Array:
+        """The number below which a target lies with probability ``q``.
+
+        ``predict_interval(X, 0.9)`` goes from the quantile 0.05 to the quantile 0.95. For the median, ``q=0.5``, the
+        mean absolute error is expected to be smaller than for ``predict``, which is the mean.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        q : float
+            Between ``1 / (n + 1)`` and ``n / (n + 1)`` for ``n`` rows (or groups) held out.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+
+        Examples
+        --------
+        >>> from fewkern import FeatureVectorRegressor
+        >>> from fewkern.datasets import make_sinc
+        >>> model = FeatureVectorRegressor().fit(*make_sinc(200, noise=0.1))
+        >>> X, y = make_sinc(1000, noise=0.1, random_state=1)
+        >>> bool(0.7 < (y < model.predict_quantile(X, 0.75)).mean() < 0.8)
+        True
+        """
+        intervals: Intervals = need_held_out(self, "intervals_", "predict_quantile")
+        q, least = check_probability(self, "q", q), 1 - intervals.most
+        if not least - 1e-9 <= q <= intervals.most + 1e-9:
+            raise ValueError(
+                f"{type(self).__name__}: {intervals.residuals[0].effective:.0f} held-out samples (or groups) can vouch "
+                f"for quantiles from {math.ceil(1000 * least) / 1000} to {math.floor(1000 * intervals.most) / 1000}, "
+                f"got q={q}; fit to more samples."
+            )
+        X = check_samples(self, X)
+        values = self.expansion_(X)
+        found = values + intervals.times_scale(X, values, intervals.quantiles(q))
+        return found[:, 0] if self._single else found
+
+    @rowwise
+    def predict_std(self, X: Any) -> Array:
+        """Standard deviation of the targets about the predictions: the root mean square of the errors on rows held out.
+
+        It grows and falls with the scale of the errors, as intervals do.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        intervals: Intervals = need_held_out(self, "intervals_", "predict_std")
+        X = check_samples(self, X)
+        found = intervals.times_scale(X, self.expansion_(X), intervals.spreads())
+        return found[:, 0] if self._single else found
+
+    @rowwise
+    def cdf(self, X: Any, y: Any) -> Array:
+        """Probability that a target is at most ``y``; the inverse of :meth:`predict_quantile`, up to ``1 / (n + 1)``.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : float, or array of shape (n_samples,) or (n_samples, n_outputs)
+            One number for all samples, or one for each.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+            Between ``0.5 / (n + 1)`` and ``(n + 0.5) / (n + 1)`` for ``n`` rows (or groups) held out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fewkern import FeatureVectorRegressor
+        >>> from fewkern.datasets import make_sinc
+        >>> model = FeatureVectorRegressor().fit(*make_sinc(200, noise=0.1))
+        >>> model.cdf([[0.0], [3.0]], 0.5).round(1)  # sinc(0) = 1, sinc(3) = 0
+        array([0., 1.])
+        """
+        intervals: Intervals = need_held_out(self, "intervals_", "cdf")
+        X = check_samples(self, X)
+        values = self.expansion_(X)
+        shape = values.shape[:1] if self._single else values.shape
+        found = intervals.cdf(X, values, _targets(self, y, values, tuple(shape)))
+        return found[:, 0] if self._single else found
+
     predict_set = no_set
+
+
+def _targets(estimator: Any, y: Any, values: Array, shape: tuple[int, ...]) -> Array:
+    """``y`` of a method as an array like ``values``; one number, or one of the given shape."""
+    if isinstance(y, Real):
+        y = namespace(values).ones_like(values) * float(y)
+    else:
+        y = asarray_like(y, values, dtype=values.dtype)
+        if tuple(y.shape) != shape:
+            raise ValueError(
+                f"{type(estimator).__name__}: y must be a number or an array of shape {shape}, one for every target, "
+                f"got shape {tuple(y.shape)}."
+            )
+    if bool(namespace(y).any(namespace(y).isnan(y))):
+        raise ValueError(f"{type(estimator).__name__}: y has NaN; leave these samples out.")
+    return namespace(y).reshape(y, values.shape)
 
 
 def _seeing(estimator: Any, method: str) -> Novelty:

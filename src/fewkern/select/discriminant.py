@@ -24,7 +24,15 @@ from fewkern.core.samples import class_targets
 from fewkern.explaining import explain
 from fewkern.populations import labelled_population
 from fewkern.select.axes import discriminant_axes, gaussian_classes, spread_of
-from fewkern.select.base import AUTOMATIC, keep_vectors, novelty, novelty_threshold, search_model, warn_open_end
+from fewkern.select.base import (
+    AUTOMATIC,
+    keep_vectors,
+    novelty,
+    novelty_pvalue,
+    novelty_threshold,
+    search_model,
+    warn_open_end,
+)
 from fewkern.select.leave_one_out import solve_samples
 from fewkern.select.uncertainty import calibrate
 
@@ -123,7 +131,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     feature_importances_ = kept_importances
     explain = explain
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
     _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = {

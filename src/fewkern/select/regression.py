@@ -18,6 +18,7 @@ from fewkern.select.base import (
     IntervalRegressor,
     keep_vectors,
     novelty,
+    novelty_pvalue,
     novelty_threshold,
     search_model,
     warn_open_end,
@@ -121,7 +122,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
 
     feature_importances_ = kept_importances
     explain = explain
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
     _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = AUTOMATIC

@@ -20,7 +20,7 @@ from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population, weighted_samples
 from fewkern.select.axes import principal_axes, spread_of
-from fewkern.select.base import SELECTION, keep_vectors, novelty, novelty_threshold, selection_rule
+from fewkern.select.base import SELECTION, keep_vectors, novelty, novelty_pvalue, novelty_threshold, selection_rule
 from fewkern.select.regression import FeatureVectorRegressor
 from fewkern.select.selection import Selection, choose_basis
 from fewkern.select.uncertainty import novelty_of
@@ -116,7 +116,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     True
     """
 
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
@@ -256,7 +256,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     ((300, 2), 30)
     """
 
-    novelty, novelty_threshold = novelty, novelty_threshold
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
     _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = {

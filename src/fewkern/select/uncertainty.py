@@ -2,9 +2,10 @@ r"""What is fitted to held-out values: probabilities, the width of intervals, an
 
 *Probabilities.* One factor on the scores, which changes no decision.
 
-*Intervals.* The half width is a quantile of the held-out residuals, the same everywhere, unless these differ in size
-from place to place: then it is in proportion to a scale :math:`s(x) = e^{g(x)}`, with ``g`` the ridge regression of
-:math:`\log(|r_i| + \epsilon)` on the vectors of the search. Every scale that is compared comes from leave-one-out, too.
+*Intervals.* The ends are quantiles of the held-out residuals with their sign, the same everywhere, unless these differ
+in size from place to place: then they are in proportion to a scale :math:`s(x) = e^{g(x)}`, with ``g`` the ridge
+regression of :math:`\log(|r_i| + \epsilon)` on the vectors of the search. Every scale that is compared comes from
+leave-one-out, too.
 
 *Novelty.* Of the training samples, each without its own contribution (methods F14).
 """
@@ -151,18 +152,19 @@ def fit_intervals(held_out: HeldOut, basis: KernelBasis | GaussianBasis) -> Inte
     held_out = held_out.some(_MAX_INTERVAL_ROWS)
     samples, columns = held_out.samples, range(held_out.samples.n_outputs)
     xp = namespace(held_out.values)
-    sizes = xp.abs(held_out.values - samples.targets)
+    residuals = samples.targets - held_out.values
+    sizes = xp.abs(residuals)
     scales: list[Solution | None] = [None for _ in columns]
     if samples.n >= _LEAST_SCALE_ROWS and len(columns) <= _MAX_SCALE_OUTPUTS and basis.n_vectors > 0:
         Z = basis.features(samples.X)
         scales = [_fit_scale(Z, sizes[:, c], samples) for c in columns]
     if all(scale is None for scale in scales):
-        return Intervals(tuple(_scores(sizes[:, c], samples) for c in columns))
+        return Intervals(tuple(_scores(residuals[:, c], samples) for c in columns))
     # where no scale was found it is 1, and its logarithm zero
     one = Solution(xp.zeros_like(Z[0, :][:, None]), xp.zeros_like(sizes[0, :1]), xp.zeros_like(sizes[:, :1]))
     found = [one if scale is None else scale for scale in scales]
     logs = [scale.held_out[:, 0] for scale in found]
-    scores = tuple(_scores(sizes[:, c] / xp.exp(logs[c]), samples) for c in columns)
+    scores = tuple(_scores(residuals[:, c] / xp.exp(logs[c]), samples) for c in columns)
     limits = xp.stack([xp.stack([xp.min(log), xp.max(log)]) for log in logs], axis=1)
     g = basis.expand(xp.concat([s.W for s in found], axis=1), xp.concat([s.offset for s in found]))
     return Intervals(scores, g, limits)

@@ -24,7 +24,12 @@ from fewkern.tables.tasks import TASKS
 
 __all__ = ["Predicting", "note_on_gaps"]
 
-_TASKS_WITH = {"predict": ("classify", "regress"), "transform": ("reduce",), "score_samples": ("density",)}
+_TASKS_WITH = {
+    "predict": ("classify", "regress"),
+    "cdf": ("regress",),  # that of a density is another one
+    "transform": ("reduce",),
+    "score_samples": ("density",),
+}
 
 
 def _can(method: str) -> Any:
@@ -92,6 +97,21 @@ class Predicting:
         """Ends of intervals, shape ``(n_rows, 2)``, that hold the share ``coverage`` of the true numbers."""
         return self._ask("predict_interval", frame, coverage=coverage)
 
+    @available_if(_can("predict_quantile"))
+    def predict_quantile(self, frame: Any, q: float) -> Any:
+        """The number below which the true number of every row lies with probability ``q``."""
+        return self._ask("predict_quantile", frame, q=q)
+
+    @available_if(_can("predict_std"))
+    def predict_std(self, frame: Any) -> Any:
+        """Standard deviation of the true numbers about the predictions."""
+        return self._ask("predict_std", frame)
+
+    @available_if(_can("cdf"))
+    def cdf(self, frame: Any, y: Any) -> Any:
+        """Probability that the true number of every row is at most ``y``: one number for all rows, or one for each."""
+        return self._ask("cdf", frame, y=y)
+
     @available_if(_can("predict_set"))
     def predict_set(self, frame: Any, coverage: float = 0.9) -> Any:
         """Classes of which one is right with that probability, a truth value each, shape ``(n_rows, n_classes)``."""
@@ -101,6 +121,11 @@ class Predicting:
     def novelty(self, frame: Any) -> Any:
         """How unlike the kept vectors every row is, from 0 to 1."""
         return self._ask("novelty", frame)
+
+    @available_if(_can("novelty_pvalue"))
+    def novelty_pvalue(self, frame: Any) -> Any:
+        """Probability that a row of the same kind is as novel as this one, or more."""
+        return self._ask("novelty_pvalue", frame)
 
     @available_if(_can("novelty_threshold"))
     def novelty_threshold(self, false_alarms: float = 0.05) -> float:
