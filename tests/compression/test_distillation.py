@@ -189,7 +189,8 @@ def test_other_array_libraries(X, rng, foreign):
     here, first = distilled(taught_by(long, ClassScores()), X, (4,), 0.0)
     moved, second = distilled(taught_by(long.like(there(X)), ClassScores()), there(X), (4,), 0.0)
     assert type(moved.vectors) is type(there(X))
-    # a search of many steps makes rounding errors larger
-    near = 0.02 * np.std(long(X))
-    np.testing.assert_allclose(to_numpy(moved(there(X))), here(X), rtol=0, atol=near)
+    # a search of many steps makes rounding errors larger: another model, which is as good
+    truth = long(X)
+    errors = [np.sqrt(np.mean((values - truth) ** 2)) for values in (to_numpy(moved(there(X))), here(X))]
+    assert errors[0] == pytest.approx(errors[1], rel=0.1)
     assert second.decisions == pytest.approx(first.decisions, abs=0.002)

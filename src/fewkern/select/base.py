@@ -60,16 +60,16 @@ AUTOMATIC = SELECTION | constraints(
 )
 
 
-def selection_rule(rule: str, center: Any, basis_tol: float | None, random_state: Any) -> SelectionRule:
+def selection_rule(rule: str, center: Any, random_state: Any) -> SelectionRule:
     """How vectors are chosen; ``center="auto"`` is the paper's one sample for the paper's rule, none otherwise."""
     count = int(rule == "greedy") if center == "auto" else int(center)
-    return SelectionRule(rule, count, basis_tol, seed=seed_from(random_state))
+    return SelectionRule(rule, count, seed=seed_from(random_state))
 
 
 def search_model(estimator: Any, samples: Samples) -> SearchResult:
     """Length scale, vectors, ridge and size for the targets of the samples, by the parameters of an estimator."""
     space = automatic_space(
-        selection_rule(estimator.rule, estimator.center, None, estimator.random_state),
+        selection_rule(estimator.rule, estimator.center, estimator.random_state),
         samples.n,
         n_vectors=estimator.n_vectors,
         max_vectors=estimator.max_vectors,

@@ -33,7 +33,7 @@ _MOST_VECTORS = 100
 
 def _choose(estimator: Any, samples: Samples, max_fitness: float = 1.0) -> Selection:
     """Choose vectors by the parameters of an estimator."""
-    how = selection_rule(estimator.rule, estimator.center, None, estimator.random_state)
+    how = selection_rule(estimator.rule, estimator.center, estimator.random_state)
     limit = _MOST_VECTORS if estimator.max_vectors is None else estimator.max_vectors
     kernel = resolve_kernel(estimator.kernel, samples.X)
     with progress(estimator, "choosing vectors", min(limit, samples.n)) as step:
