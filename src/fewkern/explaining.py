@@ -18,16 +18,16 @@ def explain(self: Any, X: Any, background: Any = None) -> Explanation:
     The shares of a sample add up to its prediction (of a classifier, its ``decision_function``) minus the baseline, the
     mean prediction over the background. A share is the integral of the slope along the feature on the straight way from
     a point of the background to the sample (Aumann and Shapley; "integrated gradients"), averaged over the background.
-    :class:`KernelRegressor` and :class:`KernelClassifier` go that way in prepared columns.
+    :class:`~fewkern.KernelRegressor` and :class:`~fewkern.KernelClassifier` go that way in prepared columns.
 
     Parameters
     ----------
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
     background : array, data frame or sparse matrix of shape (n_points, n_features), or None, default None
         Samples to compare with, equally weighted. None takes what the model keeps: ``background_`` of
-        :class:`KernelRegressor` and :class:`KernelClassifier`, at most 16 weighted centers of the training samples
-        (means of groups, not samples); of other models, of sparse samples and of a model that was given its basis,
-        the vectors, equally weighted.
+        :class:`~fewkern.KernelRegressor` and :class:`~fewkern.KernelClassifier`, at most 16 weighted centers of the
+        training samples (means of groups, not samples); of other models, of sparse samples and of a model that was
+        given its basis, the vectors, equally weighted.
 
     Returns
     -------
