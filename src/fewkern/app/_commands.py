@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from fewkern import __version__
+from fewkern.app._options import (
+    MANY,
+    TABLES,
+    ClassWeight,
+    Decimal,
+    Dtype,
+    Json,
+    Model,
+    Prefer,
+    Quiet,
+    Sep,
+    Skip,
+    Task,
+)
 from fewkern.app._terminal import follows, open_table, problems, read_one, say, show_line, warnings_as_notes
 from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
-from fewkern.tables.tasks import MODELS, TASKS
 
 app = typer.Typer(
     add_completion=False,
@@ -19,35 +31,6 @@ app = typer.Typer(
     help="Kernel machines that keep only a few samples.",
     rich_markup_mode=None,
 )
-
-# Options with choices: typer wants an enumeration, a type checker wants to see its members in the source.
-if TYPE_CHECKING:
-    Task = str
-    Model = str
-    Prefer = str
-    ClassWeight = str
-    Dtype = str
-else:
-
-    def _choice(name: str, values: list[str]) -> type[StrEnum]:
-        """An option that accepts these values, for typer."""
-        return StrEnum(name, {value.replace("-", "_"): value for value in values})
-
-    Task = _choice("Task", ["auto", *TASKS])
-    Model = _choice("Model", ["auto", *dict.fromkeys(model for models in MODELS.values() for model in models)])
-    Prefer = _choice("Prefer", ["balanced", "accurate", "sparse"])
-    ClassWeight = _choice("ClassWeight", ["balanced"])
-    Dtype = _choice("Dtype", ["float", "double"])
-
-Sep = Annotated[str | None, typer.Option(help="Separator of a text file, such as ';' or tab (recognized by default).")]
-Decimal = Annotated[str | None, typer.Option(help="Decimal mark of a text file, '.' or ',' (recognized by default).")]
-Skip = Annotated[
-    int | None, typer.Option(min=0, help="Lines above the header of a text file or workbook (recognized by default).")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no summary; errors are still shown.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
-TABLES = "CSV, TSV, JSON, Parquet, NPZ or Excel (.xlsx), also .gz; - is standard input."
-MANY = "Several files, a folder or a pattern in quotes are one table, which need not fit into memory."
 
 
 def _version(show: bool) -> None:
