@@ -40,7 +40,8 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     Parameters
     ----------
     estimator : density of fewkern or None, default None
-        Cloned and fitted for every class; :class:`ForwardDensity` by default.
+        Cloned and fitted for every class; ``ForwardDensity(scale="std")`` by default: a shape for every class takes
+        several times as long.
     priors : array-like of shape (n_classes,) or None, default None
         Probabilities of the classes; by default their shares of the weights. With other ones the (calibrated) odds
         change by the ratio of the two.
@@ -117,7 +118,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
         samples = check_labelled(self, X, y, sample_weight).on_host()
         self._need_two_samples(samples)
         priors, shares = check_priors(self, samples), _shares(samples)
-        base = ForwardDensity() if self.estimator is None else self.estimator
+        base = ForwardDensity(scale="std") if self.estimator is None else self.estimator
         with progress(self, "fitting densities", 1 + _FOLDS) as step:
             self.densities_ = _class_densities(base, samples)
             step(1)

@@ -36,6 +36,8 @@ _MAX_PASSES = 5
 _HELD_OUT_ROWS = 4000
 # Fewer samples do not tell a shape from none.
 _LEAST_SHAPE_ROWS = 20
+# Above as many features a shape takes minutes: every EM iteration decomposes a matrix of them.
+_MOST_SHAPE_FEATURES = 100
 
 
 class ForwardDensity(DensityEstimator):
@@ -211,7 +213,7 @@ class ForwardDensity(DensityEstimator):
         self.scale_ = "std" if self.scale == "auto" else self.scale
         n, m = samples.X.shape
         plain = self.criterion != "likelihood" or self._supports is not None or rows.scaling.constant
-        if self.scale != "auto" or plain or m == 1 or n < _LEAST_SHAPE_ROWS:
+        if self.scale != "auto" or plain or n < _LEAST_SHAPE_ROWS or not 1 < m <= _MOST_SHAPE_FEATURES:
             return rows
         problem = rows.scaling.problem(samples)
         chosen = problem.draw(SHAPE_ROWS, rng)
