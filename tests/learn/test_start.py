@@ -50,6 +50,8 @@ def test_pivots_in_blocks_explain_as_much_as_pivots_one_by_one():
 def test_copies_of_a_row_are_chosen_once():
     X = np.repeat(np.random.default_rng(2).normal(size=(30, 3)), 10, axis=0)
     assert len(np.unique(X[pivots(X, 30, np.ones(3), seed=0)], axis=0)) >= 28
+    place = pivots(X, 60, np.ones(3), seed=0)  # more than there are different ones: copies, but no row twice
+    assert len(set(place.tolist())) == 60
 
 
 def test_more_rows_than_the_search_takes_lose_nothing():

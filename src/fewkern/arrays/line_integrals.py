@@ -18,7 +18,7 @@ __all__ = ["line_integrals"]
 Host = np.ndarray[Any, Any]
 
 # Below this a, differences cancel, and the integrand is so smooth that eight nodes of Gauss-Legendre are exact.
-_SHORT = 0.1
+_LEAST_SQUARED_LENGTH = 0.1
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _ROOT_HALF_PI, _ROOT_HALF = math.sqrt(math.pi / 2), math.sqrt(0.5)
 
@@ -52,7 +52,7 @@ def line_integrals(a: Host, c: Host, g: Host, start: Host, end: Host) -> tuple[H
         last = end * scipy.special.erfcx(np.abs(high) * _ROOT_HALF)
         zeroth = (2.0 * peak + np.copysign(first, low) - np.copysign(last, high)) * (_ROOT_HALF_PI / root)
         once = (start - end - c * zeroth) / a
-    short = a < _SHORT
+    short = a < _LEAST_SQUARED_LENGTH
     if short.any():
         zeroth[short], once[short] = _by_nodes(*(np.broadcast_to(one, a.shape)[short] for one in (a, c, g)))
     return zeroth, once

@@ -28,7 +28,7 @@ __all__ = ["Background", "Explanation", "background_of", "explainable", "shares"
 # What is explainable.
 Gaussians: TypeAlias = KernelExpansion | GaussianExpansion
 # Elements of a block of rows times vectors: its arrays stay in the cache between the steps.
-_BLOCK = 1 << 13
+_BLOCK_ELEMENTS = 1 << 13
 
 
 @storable(centers=floats("k", "d"), weights=floats("k", above=0.0))
@@ -156,7 +156,7 @@ def shares(function: Gaussians, X: Array, background: Background) -> tuple[Array
     (n, d), (m, q) = T.shape, form.coef.shape
     out = xp.zeros((n, d, q), dtype=T.dtype)
     starts = form.columns(centers)
-    for rows in row_blocks(n, max(m, d), budget=_BLOCK):
+    for rows in row_blocks(n, max(m, d), budget=_BLOCK_ELEMENTS):
         ends = form.columns(T[rows, :])
         for k in range(int(weights.shape[0])):
             out[rows, ...] += weights[k] * _from_one(form, T[rows, :], centers[k, :], starts[k, :], ends)

@@ -21,7 +21,7 @@ from fewkern.learn.fitting import keep_batch, same_outputs, sums_before
 __all__ = ["forget_rows", "is_possible", "rows_among"]
 
 # Rounding of sums over many rows, over that of one number.
-_ROUNDING = 1e4
+_SUM_ROUNDING_ERRORS = 1e4
 # Digits to which rows are compared with vectors that went through a preparation and back.
 _DIGITS = 6
 
@@ -59,7 +59,7 @@ def forget_rows(estimator: Any, samples: Samples) -> None:
 def is_possible(left: Statistics, before: Statistics, rounding: float) -> bool:
     """Whether some rows of positive weight have the sums ``left``, up to the rounding of those from ``before``."""
     xp = namespace(left.gram)
-    slack = _ROUNDING * rounding
+    slack = _SUM_ROUNDING_ERRORS * rounding
     if float(left.weight) <= slack * float(before.weight):
         return False
     least = float(xp.min(xp.linalg.eigvalsh(left.gram)))
