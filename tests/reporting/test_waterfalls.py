@@ -25,7 +25,7 @@ def test_the_worst_and_a_typical_row():
     assert first[:2] == (str(worst), "the largest difference")
     assert float(first[2]) == pytest.approx(model.predict(X)[worst], rel=1e-3)
     assert second[1] == "a typical one"
-    assert "a long name that leaves no roo…" in made.html  # it leaves room for the bars
+    assert "a long name that leaves no ro…" in made.html  # it leaves room for the bars
 
 
 def test_the_page_of_a_table_has_them():
