@@ -422,7 +422,7 @@ def test_bad_input_is_explained(params, labels, weights, message):
 def test_pictures_show_what_was_chosen():
     every_width = SparseKernelFisher(cv=3).fit(X[:60], Y[:60])
     searched = PathDisplay.from_estimator(every_width)
-    assert searched.ax_.get_ylabel() == "held-out samples\nclassified wrongly"
+    assert searched.ax_.get_ylabel() == "held-out samples\nmisclassified"
     assert len(searched.ax_.lines) in (7, 8)
     fixed = PathDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
     assert fixed.ax_.get_ylabel() == "what the fit minimizes"

@@ -205,12 +205,12 @@ class TestClassQuality:
         right = int((self.truth == self.predicted).sum())
         yes, found = int((self.truth == "yes").sum()), int(((self.truth == "yes") & (self.predicted == "yes")).sum())
         said = self.found.sentences
-        first = f"It predicts churn correctly for {right} of 400 rows that it had not seen: {right / 4:.1f}%"
+        first = f"It predicts churn correctly for {right} of 400 rows it had not seen: {right / 4:.1f}%"
         assert said[0].startswith(first)
         common = f"{np.mean(self.truth == 'no'):.1%}"
         assert said[1] == f"Always predicting 'no' is right for {common} of rows; this model is clearly better."
         assert said[2] == f"A linear model is right for {right / 4:.1f}% of rows; this model is no better."
-        assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' ({found / yes:.0%})")
+        assert said[3] == f"It finds {found} of {yes} rows of class 'yes' ({found / yes:.0%})."
 
     def test_no_better_than_always_no(self):
         found = of_two(self.truth, np.full(400, "no "))
@@ -226,7 +226,7 @@ def test_never_predicted():
     found = of_two(["no"] * 299 + ["yes"], ["no"] * 300)
     assert found.verdicts == ("no better",)
     assert found.sentences[1] == "Always predicting 'no' is right for 99.7% of rows; this model is no better."
-    assert found.sentences[2] == "It never predicts 'yes': it finds none of the 1 row with 'yes'."
+    assert found.sentences[2] == "It never predicts 'yes': it finds none of the 1 row of this class."
 
 
 def test_a_little_better_may_be_chance():
@@ -238,7 +238,7 @@ def test_a_little_better_may_be_chance():
 
 def test_the_rarer_class_is_the_one_that_people_look_for():
     found = of_two(["yes"] * 9 + ["no"] * 3, ["yes"] * 10 + ["no"] * 2)
-    assert "It finds 2 of 3 rows with 'no' (67%)." in found.sentences
+    assert "It finds 2 of 3 rows of class 'no' (67%)." in found.sentences
 
 
 @pytest.mark.parametrize(("hits", "verdict"), [(4, "perhaps better"), (5, "better")])
@@ -257,8 +257,8 @@ def test_many_classes():
     truth, said = [0, 0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 1, 1]
     found = quality(judged(truth, said, classes=[0, 1, 2]), constant(truth, 2), "class")
     assert found.sentences[0].startswith("It names the right class for 5 of 7 rows")
-    last = "It does best with 0 (2 of 2 found) and worst with 2 (1 of 3 found, most often taken for 1: 2 times)."
-    assert found.sentences[-1] == last
+    last = "Recall is highest for 0 (2 of 2 rows) and lowest for 2 (1 of 3 rows), most often predicted as 1 instead"
+    assert found.sentences[-1] == f"{last} (2 times)."
 
 
 class TestRegressionQuality:
@@ -273,7 +273,7 @@ class TestRegressionQuality:
         assert own.r2 == pytest.approx(metrics.r2_score(truth, found.predicted))
         assert made.verdicts == ("better", "better")
         text = " ".join(made.sentences)
-        assert "Its predictions of price are off by" in text
+        assert text.startswith("On 200 rows it had not seen, its predictions of price are off by")
         assert f"(R² {own.r2:.2f})" in text
         assert f"(95% CI {own.low:.3f} to {own.high:.3f}; RMSE {own.rmse:.2f})" in text
         assert (

@@ -56,9 +56,9 @@ class Calibration:
     def sentence(self) -> str:
         """The gap, and the rows that the model is most certain of."""
         return (
-            f"Predicted probabilities of {self.of} and observed frequencies differ by {percent(self.gap)} on average. "
-            f"In the {self.counts[-1]:,} rows with the highest probabilities ({percent(self.stated[-1], 0)} on "
-            f"average), it is true for {percent(self.true[-1], 0)}."
+            f"Probabilities of {self.of} differ from observed frequencies by {percent(self.gap)} on average. "
+            f"For the {self.counts[-1]:,} rows with the highest probabilities, the average prediction is "
+            f"{percent(self.stated[-1], 0)} and the observed frequency {percent(self.true[-1], 0)}."
         )
 
 
@@ -137,14 +137,12 @@ def _residuals(found: Predictions, target: str) -> tuple[str, ...]:
     """Differences between prediction and truth: their size, bias, and where they are large."""
     gap = np.asarray(found.predicted - found.truth, dtype=float)
     middle, wide = (float(q) for q in np.quantile(np.abs(gap), [0.5, 0.9]))
-    sentences = [
-        f"Half of the predictions are off by less than {number(middle)}, nine of ten by less than {number(wide)}."
-    ]
+    sentences = [f"Half of the predictions are off by less than {number(middle)}, 90% by less than {number(wide)}."]
     n = len(gap)
     if n >= 20:
         bias = float(gap.mean())
         if abs(bias) > 3 * gap.std() / np.sqrt(n):
-            sentences.append(f"On average they are too {'high' if bias > 0 else 'low'} by {number(abs(bias))}.")
+            sentences.append(f"On average they are {number(abs(bias))} too {'high' if bias > 0 else 'low'}.")
         order = np.argsort(found.predicted, kind="stable")
         low, high = (float(np.abs(gap[part]).mean()) for part in (order[: n // 3], order[-(n // 3) :]))
         if max(low, high) > 2 * min(low, high):
@@ -223,7 +221,7 @@ def _intervals(subject: Subject, found: Predictions) -> tuple[IntervalsDisplay, 
     made, (low, high) = IntervalsDisplay(subject.predict(samples), truth, ends, _COVERAGE), ends.T
     down, up = (number(float(np.median(size))) for size in (made.predicted - low, high - made.predicted))
     return made, (
-        f"With {percent(_COVERAGE, 0)} coverage, a typical prediction interval goes from {down} below the prediction "
+        f"At {percent(_COVERAGE, 0)} coverage, a typical prediction interval reaches from {down} below the prediction "
         f"to {up} above it. {percent(float(np.mean(truth < low)))} of the true values lie below their interval and "
         f"{percent(float(np.mean(truth > high)))} above. It contains the true value for {_of_these(made.inside, found)}"
     )
@@ -235,9 +233,10 @@ def _distribution(subject: Subject, found: Predictions) -> tuple[None, str]:
     losses = [mean_pinball_loss(truth, subject.ask("predict_quantile", samples, q=q), alpha=q) for q in _LEVELS]
     error = float(np.mean(np.abs(truth - subject.predict(samples).astype(float))))
     return None, (
-        f"The CRPS, an error of the predicted distribution as a whole, is {number(2 * float(np.mean(losses)))}; "
-        f"predictions without a distribution have {number(error)}, their mean absolute error. The pinball loss is "
-        f"{number(losses[0])} at the quantile {_LEVELS[0]} and {number(losses[-1])} at {_LEVELS[-1]}."
+        f"The continuous ranked probability score (CRPS) of the predicted distributions is "
+        f"{number(2 * float(np.mean(losses)))}; point predictions alone would score {number(error)}, their mean "
+        f"absolute error. The pinball loss is {number(losses[0])} at the {_LEVELS[0]} quantile and "
+        f"{number(losses[-1])} at the {_LEVELS[-1]} quantile."
     )
 
 
@@ -248,8 +247,8 @@ def _set_sizes(subject: Subject, found: Predictions) -> tuple[tuple[int, ...], s
     sizes = np.bincount(member.sum(axis=1), minlength=len(subject.classes) + 1)
     covered = (member & (truth[:, None] == subject.classes[None, :])).any(axis=1)
     return tuple(int(v) for v in sizes), (
-        f"With {percent(_COVERAGE, 0)} coverage, the model gives a single class for "
-        f"{percent(sizes[1] / len(member), 0)} of rows. The set includes the true class for {_of_these(covered, found)}"
+        f"At {percent(_COVERAGE, 0)} coverage, the prediction set is a single class for "
+        f"{percent(sizes[1] / len(member), 0)} of rows. It contains the true class for {_of_these(covered, found)}"
     )
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "judge",
     "linear_predictions",
     "losses",
+    "normal_log_density",
     "recommend",
     "score",
     "wilson",
@@ -198,6 +199,15 @@ def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0, weigh
         warnings.simplefilter("ignore")  # it need not converge to be compared with
         scaler = StandardScaler().fit(X)
         return np.asarray(model.fit(scaler.transform(X), y, sample_weight=weights).predict(scaler.transform(new)))
+
+
+def normal_log_density(X: Vector, new: Vector) -> Vector:
+    """Logarithm of the normal density with the mean and covariance of ``X``."""
+    covariance = np.atleast_2d(np.cov(X, rowvar=False)) if len(X) > 1 else np.eye(X.shape[1])
+    # a column that follows from the others, or does not vary, would make it infinite
+    covariance = covariance + 1e-9 * max(float(np.trace(covariance)) / X.shape[1], 1e-300) * np.eye(X.shape[1])
+    normal = stats.multivariate_normal(X.mean(axis=0), covariance, allow_singular=True)
+    return np.asarray(normal.logpdf(new)).reshape(-1)
 
 
 def decides_alone(column: tuple[Vector, Vector], y: tuple[Any, Any], classify: bool) -> bool:

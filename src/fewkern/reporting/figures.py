@@ -157,9 +157,9 @@ def _importances(findings: Findings) -> list[tuple[Any, str]]:
         ax = figure(4.6, 0.9 * bars_height(len(found.columns)))
         shares = np.array([column.share for column in found.columns], dtype=float)
         ImportancesDisplay(shares, [_short(column.column) for column in found.columns]).plot(ax)
-        caption = "What the model itself uses: share of each column in the variation of the fitted function."
+        caption = "Feature importances: each column's share of the variation of the fitted function."
         if found.several:
-            caption += " Categories may be overstated: a row cannot move a little towards another category."
+            caption += " Categories may be overstated, because a row cannot move a little towards another category."
         drawn.append((ax, caption))
     return drawn + [_dependence(one, findings) for one in found.dependence]
 
@@ -190,12 +190,11 @@ def _explained(subject: Subject, found: Predictions | None) -> list[tuple[Any, s
 def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
     shown = found.columns[:MOST_BARS]
     classify = findings.task == "classify"
-    scale = 100.0 if classify else 1.0
     ax = figure(4.6, 0.9 * bars_height(len(shown)))
     ax.barh(
         np.arange(len(shown)),
-        [scale * column.increase for column in shown],
-        xerr=[scale * column.std for column in shown],
+        [column.increase for column in shown],
+        xerr=[column.std for column in shown],
         height=0.7,
         color=ACCENT,
         error_kw={"ecolor": QUIET, "lw": 2},
@@ -203,11 +202,13 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
     ax.axvline(0, color=LINE, lw=1)
     label_bars(ax, [_short(column.column) for column in shown])
     _few_ticks(ax.xaxis)
-    ax.set_xlabel("more wrong predictions in 100" if classify else f"more error in {_short(findings.target)}")
+    if classify:
+        percent(ax.xaxis)
+    ax.set_xlabel("increase in error rate" if classify else "increase in mean absolute error")
     first = f"; the first {MOST_BARS} columns" if len(found.columns) > MOST_BARS else ""
     return ax, (
-        f"How much worse the model is when the cells of one column are shuffled ({found.rows:,} rows{first}). It shows "
-        "what this model uses, not what causes the target."
+        f"Permutation importances: how much the error grows when the values of one column are shuffled "
+        f"({found.rows:,} rows{first}). They show what this model relies on, not what causes the target."
     )
 
 
@@ -241,8 +242,7 @@ def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]
     answer_axis.set_label_text(answer)
     if several:
         ax.legend(title=_short(findings.target), loc="center left", bbox_to_anchor=(1.0, 0.5))
-    same = f"if all rows had the same {found.column} and kept their other cells"
-    return ax, f"{answer[0].upper()}{answer[1:]}, {same}."
+    return ax, f"Partial dependence: {answer} if every row had the same {found.column}."
 
 
 def _errors(findings: Findings) -> list[tuple[Any, str]]:
@@ -272,9 +272,9 @@ def _residuals(found: Predictions, target: str) -> list[tuple[Any, str]]:
     for ax, x, y in ((against, truth, predicted), (gaps, predicted, predicted - truth)):
         ax.plot(x[some], y[some], "o", color=ACCENT, ms=3.5, alpha=0.55, mew=0)
         _few_ticks(ax.xaxis, ax.yaxis)
-    pattern = "Above the line the prediction is too high; a pattern would mean that the model misses something."
+    pattern = "Above the line, the prediction is too high; a pattern means that the model misses something."
     return [
-        (against, "Predicted against true values. On the line the prediction is right."),
+        (against, "Predicted against true values. On the line, the prediction is exact."),
         (gaps, f"Residuals. {pattern}"),
     ]
 
@@ -295,8 +295,8 @@ def _calibration(found: Calibration | None) -> list[tuple[Any, str]]:
     ax = _square(f"predicted probability of {_short(found.of)}", "observed frequency", 0.03)
     ax.plot([0, 1], [0, 1], color=CHOSEN, lw=1.2)
     ax.plot(found.stated, found.true, "o-", color=ACCENT, lw=1.5, ms=5)
-    equal = "on the line, predicted probabilities equal observed frequencies"
-    return [(ax, f"Calibration: {equal}. Each dot is a group of rows.")]
+    equal = "on the line, predicted probabilities match observed frequencies"
+    return [(ax, f"Calibration. Each dot is a group of rows; {equal}.")]
 
 
 def _curves(found: Predictions) -> list[tuple[Any, str]]:
@@ -305,16 +305,16 @@ def _curves(found: Predictions) -> list[tuple[Any, str]]:
     name, positive, stated = found.rare
     false_alarms, hits, _ = roc_curve(positive, stated)
     precision, recall, _ = precision_recall_curve(positive, stated)
-    share_found = f"share of {_short(label(name))} found (recall)"
+    share_found = f"recall of {_short(label(name))}"
     roc = _square("false-positive rate", share_found, 0.02)
     roc.plot([0, 1], [0, 1], color=QUIET, lw=1.2)
     roc.plot(false_alarms, hits, color=ACCENT, lw=2)
-    pr = _square(share_found, "share right (precision)", 0.02)
+    pr = _square(share_found, "precision", 0.02)
     pr.axhline(positive.mean(), color=QUIET, lw=1.2)
     pr.plot(recall, precision, color=ACCENT, lw=2)
     return [
-        (roc, "ROC curve: finding more costs false alarms. The gray line is guessing."),
-        (pr, "Precision and recall: finding more makes each one less certain. The gray line is guessing."),
+        (roc, "ROC curve. The gray line is random guessing."),
+        (pr, "Precision-recall curve. The gray line is random guessing."),
     ]
 
 
@@ -325,12 +325,12 @@ def _vectors(subject: Subject) -> list[tuple[Any, str]]:
         ax = figure(5.6, 4.2)
         some = _some(len(plane.X))
         VectorsDisplay.from_model(replace(plane, X=plane.X[some]), subject.truth[some], ax=ax)
-        drawn.append((ax, "Rows, the vectors that are kept (circles), and where the prediction changes."))
+        drawn.append((ax, "Rows, the vectors kept (circles), and the decision boundary."))
     path = path_of(subject.core)
     if subject.task != "density" and path is not None and path.error.ndim and max(path.error.shape) > 1:
-        ax = figure(4.8, 3.4)
+        ax = figure(6.0, 3.6)
         PathDisplay.from_estimator(subject.core, ax=ax)
-        drawn.append((ax, "How the number of vectors was chosen: the error of the models that were compared."))
+        drawn.append((ax, "How the number of vectors was chosen: the errors of the models compared."))
     return drawn
 
 
@@ -374,7 +374,7 @@ def _density(found: DensityShape | None) -> list[tuple[Any, str]]:
         _few_ticks(ax.xaxis, ax.yaxis)
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, columnspacing=1.0, handlelength=1.2)
         what = " and ".join(found.columns[j] for j in columns)
-        drawn.append((ax, what + (" alone, whatever the other columns are." if alone and d > 1 else ".")))
+        drawn.append((ax, what + (" alone (marginal density)." if alone and d > 1 else ".")))
     return drawn
 
 

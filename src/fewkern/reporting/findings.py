@@ -121,27 +121,25 @@ def _leak(subject: Subject, found: Predictions, matter: Importances, target: str
     if not decides_alone((samples[known], samples[new]), (y[known], y[new]), subject.task == "classify"):
         return ""
     return (
-        f"Column {label(name)} alone predicts {target} almost perfectly. Is it known before {target}? If not, leave it "
-        "out."
+        f"Column {label(name)} alone predicts {target} almost perfectly. Is it known before {target}? If not, drop it."
     )
 
 
 _HOW = {
     "held out": (
-        "Errors were measured with a model that was fitted to the other rows; the model of this report is fitted to "
-        "all rows."
+        "Errors were measured on held-out rows, with a model fitted to the others; the model of this report is fitted "
+        "to all rows."
     ),
     "refitted": (
         "These are the rows that the model was fitted to. The error was measured with a copy of the model, fitted to "
         "four fifths of the rows, on the remaining fifth."
     ),
     "new": (
-        "These rows were taken as rows that the model was not fitted to. If it was fitted to them, its error is "
-        'underestimated: pass ReportSettings(rows="fitted").'
+        "The model is assumed not to have been fitted to these rows. If it was, its error is underestimated: pass "
+        'ReportSettings(rows="fitted").'
     ),
     "fitted": (
-        "There were too few rows to hold any out: the error was measured on the rows of the fit, which underestimates "
-        "it."
+        "There were too few rows to hold any out: the error was measured on the training rows, which underestimates it."
     ),
 }
 
@@ -150,12 +148,12 @@ def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape) ->
     """How the numbers came about, and the notes of the model, each once."""
     remarks = [_HOW[trial.how]]
     if isinstance(trial, Predictions) and trial.how == "held out" and not trial.seen:
-        remarks = ["Errors were measured on rows that were held out; the model was not fitted to them."]
+        remarks = ["Errors were measured on held-out rows, which the model was not fitted to."]
     stated = getattr(subject.core, "held_out_error_", None)
     if isinstance(trial, Predictions) and stated is not None:
         value = float(stated)
         size = percent(value) if subject.task == "classify" else f"{number(value**0.5)} (RMSE)"
-        remarks.append(f"The cross-validated error that the model itself states is {size}.")
+        remarks.append(f"The model's own cross-validated error is {size}.")
     said = any("still falling" in note for note in subject.notes)
     if not said and getattr(path_of(subject.core), "open_end", False):
         remarks.append(

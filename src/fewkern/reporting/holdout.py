@@ -108,7 +108,7 @@ def rarer(truth: Any, classes: Vector) -> int | None:
 
 def relation(how: str) -> str:
     """How rows relate to the fit, for a sentence about them."""
-    return {"new": "of this table", "fitted": "that it was fitted to"}.get(how, "that it had not seen")
+    return {"new": "of this table", "fitted": "it was fitted to"}.get(how, "it had not seen")
 
 
 def predict_held_out(subject: Subject, settings: ReportSettings) -> Predictions:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.reporting.evaluation import losses
-from fewkern.reporting.formatting import cell, is_missing, number
+from fewkern.reporting.formatting import cell, is_missing, number, percent
 from fewkern.reporting.holdout import rarer
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
@@ -172,13 +172,13 @@ def _means(subject: Subject, samples: Vector) -> Vector:
 def _sentences(columns: tuple[ColumnImportance, ...], error: float, task: str) -> tuple[str, ...]:
     useful = [c for c in columns if c.increase > max(2 * c.std, 0.0)]
     if not useful:
-        return ("No column clearly matters: shuffling any one of them changes the error by no more than chance does.",)
+        return ("No column clearly matters: shuffling any one of them changes the error no more than chance would.",)
     first = useful[0]
     if task == "classify":
-        change = f"{100 * error:.1f} to {100 * (error + first.increase):.1f} wrong predictions in 100"
+        what, change = "error rate", f"{percent(error)} to {percent(error + first.increase)}"
     else:
-        change = f"{number(error)} to {number(error + first.increase)}"
-    sentences = [f"{first.column} matters most: when its cells are shuffled, the error grows from {change}."]
+        what, change = "mean absolute error", f"{number(error)} to {number(error + first.increase)}"
+    sentences = [f"{first.column} matters most: shuffling its values raises the {what} from {change}."]
     if len(useful) > 1:
         sentences.append("Next: " + ", ".join(c.column for c in useful[1:4]) + ".")
     idle = len(columns) - len(useful)

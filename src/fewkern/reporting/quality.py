@@ -158,8 +158,8 @@ def _number_sentences(found: Predictions, own: Score, target: str) -> list[str]:
     rows = f"{plural(len(found.truth), 'row')} {relation(found.how)}"
     interval = f"95% CI {number(own.low)} to {number(own.high)}; RMSE {_rmse(own)}"
     sentences = [
-        f"Its predictions of {target} are off by {number(own.value)} on average, for {rows} ({interval}).",
-        f"For comparison: nine of ten rows have a value between {number(low)} and {number(high)}.",
+        f"On {rows}, its predictions of {target} are off by {number(own.value)} on average ({interval}).",
+        f"For scale: 90% of these rows have a {target} between {number(low)} and {number(high)}.",
     ]
     if np.isfinite(own.r2):
         sentences.append(f"It explains {percent(max(own.r2, 0.0), 0)} of the variance of {target} (R² {own.r2:.2f}).")
@@ -172,10 +172,10 @@ def _two_classes(lines: tuple[ClassLine, ...]) -> list[str]:
         return []
     name = label(line.label)
     if not line.called:
-        return [f"It never predicts {name}: it finds none of the {plural(line.count, 'row')} with {name}."]
+        return [f"It never predicts {name}: it finds none of the {plural(line.count, 'row')} of this class."]
     return [
-        f"It finds {of(line.found, line.count)} rows with {name} ({percent(line.recall, 0)}).",
-        f"When it predicts {name}, it is right for {of(line.found, line.called)} rows ({percent(line.precision, 0)}).",
+        f"It finds {of(line.found, line.count)} rows of class {name} ({percent(line.recall, 0)}).",
+        f"When it predicts {name}, it is right {of(line.found, line.called)} times ({percent(line.precision, 0)}).",
     ]
 
 
@@ -185,11 +185,10 @@ def _many_classes(lines: tuple[ClassLine, ...], found: Predictions) -> list[str]
         return []
     best, worst = max(present, key=lambda c: c.recall), min(present, key=lambda c: c.recall)
     if best.recall == worst.recall:
-        return [f"It finds {percent(best.recall, 0)} of every class."]
+        return [f"Recall is {percent(best.recall, 0)} for every class."]
     taken = found.predicted[(found.truth == worst.label) & (found.predicted != worst.label)]
     names, counts = np.unique(taken, return_counts=True)
     times = "once" if counts.max() == 1 else f"{counts.max():,} times"
-    instead = f", most often taken for {label(names[np.argmax(counts)])}: {times}"
-    first = f"{label(best.label)} ({of(best.found, best.count)} found)"
-    last = f"{label(worst.label)} ({of(worst.found, worst.count)} found{instead})"
-    return [f"It does best with {first} and worst with {last}."]
+    high, low = (f"{label(line.label)} ({of(line.found, line.count)} rows)" for line in (best, worst))
+    instead = f"most often predicted as {label(names[np.argmax(counts)])} instead ({times})"
+    return [f"Recall is highest for {high} and lowest for {low}, {instead}."]
