@@ -1,11 +1,13 @@
 """One object for a table: fit, predict, judge, keep, save."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
@@ -288,7 +290,8 @@ def test_summary_without_warnings():
         ({"prefer": "cheap"}, "side", "'prefer' parameter"),
         ({"task": "reduce", "prefer": "sparse"}, None, "prefer: the model 'pca' has no such setting"),
         ({}, "Side", r"target: there is no column 'Side'; did you mean 'side'\?"),
-        ({}, [1, 2, 3], "target: 3 values for 120 rows"),
+        ({}, [1, 2, 3], "target: expected one value for each of 120 rows, got 3 values"),
+        ({}, np.zeros((120, 1, 1)), r"target: .* got an array of the shape \(120, 1, 1\)"),
         ({"drop": ["x0", "x1"]}, "side", "no usable column besides the target"),
         ({"task": "reduce", "model": "embedding"}, "x1", "the target 'x1' holds numbers, not classes"),
     ],
@@ -309,8 +312,40 @@ def test_more_problems(model):
         model.score(messy().drop(columns="side"))
     with pytest.raises(ValueError, match="no row of the table has a target 'side'"):
         model.score(messy().assign(side=None))
-    with pytest.raises(ValueError, match="2 values for 120 rows"):
+    with pytest.raises(ValueError, match="expected one value for each of 120 rows, got 2 values"):
         model.score(messy(), ["left", "right"])
+
+
+class Unreadable:
+    def __str__(self):
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"), [(Unreadable(), "Unreadable: RuntimeError"), (Decimal("sNaN"), "Decimal: InvalidOperation")]
+)
+def test_cells_that_cannot_be_read_are_named(model, cell, kind):
+    cells = pd.Series([1.5, 2.5, cell] * 40, dtype=object)
+    message = rf"column 'bad' has a cell in row 3 that cannot be read \({kind}\)"
+    spoiled = banana().assign(bad=cells)
+    for target in ("side", "bad"):
+        with pytest.raises(ValueError, match=message):
+            TableModel(**QUICK).fit(spoiled, target)
+    with pytest.raises(ValueError, match=message):
+        model.predict(messy().assign(bad=cells))
+    with pytest.raises(ValueError, match="target has a cell in row 3"):
+        TableModel(**QUICK).fit(banana(), list(cells))
+
+
+def test_sparse_input_is_refused_with_a_way_out():
+    frame = banana()
+    labels = sp.csr_matrix((frame["side"] == "left").to_numpy(dtype=float)[:, None])
+    with pytest.raises(TypeError, match=r"target: expected one value per row, got a sparse array; pass .*\.ravel"):
+        TableModel(**QUICK).fit(frame[["x0", "x1"]], labels)
+    with pytest.raises(TypeError, match="got a sparse matrix; pandas.DataFrame.sparse.from_spmatrix makes one"):
+        TableModel(**QUICK).fit(sp.csr_matrix((120, 2**31)), frame["side"])
 
 
 def test_explain_adds_up_the_features_of_a_column():

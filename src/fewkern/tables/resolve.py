@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
-from fewkern.arrays.namespace import Array
+from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.tables.frames import as_column, as_frame, listed, nearest
 from fewkern.tables.schema import Schema, infer_schema
 from fewkern.tables.suspect import extreme_targets, group_like, rare_class, total_row
@@ -181,7 +181,7 @@ def _take(frame: Any, given: Any, what: str) -> tuple[Any, list[tuple[str, Any]]
     if given is None or names:
         columns = [(name, frame[name]) for name in names]
         frame = frame.drop(columns=list(names))
-    elif getattr(given, "ndim", 1) == 2:
+    elif getattr(given, "ndim", 1) == 2 and not is_sparse(given):
         table = as_frame(given, what, tuple(f"{what} {k + 1}" for k in range(given.shape[1])))
         columns = [(str(name), as_column(table[name], len(frame), what).reset_index(drop=True)) for name in table]
     else:
