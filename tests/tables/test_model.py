@@ -344,7 +344,7 @@ def test_sparse_input_is_refused_with_a_way_out():
     labels = sp.csr_matrix((frame["side"] == "left").to_numpy(dtype=float)[:, None])
     with pytest.raises(TypeError, match=r"target: expected one value per row, got a sparse array; pass .*\.ravel"):
         TableModel(**QUICK).fit(frame[["x0", "x1"]], labels)
-    with pytest.raises(TypeError, match="got a sparse matrix; pandas.DataFrame.sparse.from_spmatrix makes one"):
+    with pytest.raises(TypeError, match=r"got a sparse matrix; pandas.DataFrame.sparse.from_spmatrix makes one"):
         TableModel(**QUICK).fit(sp.csr_matrix((120, 2**31)), frame["side"])
 
 

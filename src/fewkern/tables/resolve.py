@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.tables.frames import as_column, as_frame, listed, nearest
 from fewkern.tables.schema import Schema, infer_schema
-from fewkern.tables.suspect import extreme_targets, group_like, rare_class, total_row
+from fewkern.tables.suspect import extreme_targets, group_like, rare_class, total_rows
 from fewkern.tables.target import Target, resolve_targets, row_groups, row_weights
 from fewkern.tables.tasks import BY_CLASS, build, check_model
 
@@ -112,9 +112,9 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         else:
             task = found.task
             notes += found.notes
-    total, said = total_row(frame)
-    if total is not None:
-        known = rows != total
+    totals, said = total_rows(frame)
+    if said:
+        known = ~totals[rows]
         rows, y, notes = rows[known], None if y is None else y[known], notes + said
     if weights is not None:
         weights, known, said = row_weights(weights, rows)

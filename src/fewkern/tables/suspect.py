@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from fewkern.arrays.namespace import Array
 from fewkern.reporting.formatting import label, number
-from fewkern.tables.cells import factorized, nested, texts
+from fewkern.tables.cells import factorized, holds_text, nested, texts
 from fewkern.tables.evaluate import Judgement, is_rare, rate
 from fewkern.tables.schema import Schema
 
 __all__ = ["alone_decides", "contradiction", "deciding_column", "extreme_targets", "group_column", "group_like"]
-__all__ += ["rare_class", "total_row"]
+__all__ += ["rare_class", "total_rows"]
 
 # Rows that may be extreme, at most.
 _MOST_EXTREME = 3
@@ -23,7 +24,8 @@ _GROUP_NAME = re.compile(
     r"|family|animal|donor|batch|session|device|sensor|machine|station|site|store|shop|school|clinic|hospital|account"
     r"|vehicle|group|kunde|patientin|gruppe)s?[ _.-]?(id|nr|no|code|key|number|name)?|id)"
 )
-_TOTAL = re.compile(r"((grand|sub|sub-)?[ -]?totals?|sum|summe|gesamt(summe)?|insgesamt|totale?|suma|somme)[ :]*")
+_SUM = r"((grand|sub|sub-)?[ -]?totals?|sum|summe|gesamt(summe)?|insgesamt|totale?|suma|somme)"
+_TOTAL = re.compile(rf"(?:(?P<before>.+?) +)??{_SUM}(?:[ :]+(?:of |for )?(?P<of>.+))?[ :]*")
 # A column decides alone if it leaves no more than this share of the error, or of the variance, of simple answers.
 _DECIDES = {"error": 0.01, "rmse": 0.001}
 
@@ -56,22 +58,37 @@ def extreme_targets(name: str, values: Array, rows: Array) -> list[str]:
     return []
 
 
-def total_row(frame: Any) -> tuple[int | None, list[str]]:
-    """The last row, if it has the only cell of its column that says it is a total, and a note.
+def total_rows(frame: Any) -> tuple[Array, list[str]]:
+    """Which rows are totals: the last one, if a cell says so, and subtotals such as ``Total Bern``; and a note.
+
+    No other cell of its column has the text of a total, and several have the text that a subtotal is of.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fewkern.tables.suspect import total_row
-    >>> total_row(pd.DataFrame({"town": ["Bern", "Lyon", "Total"], "sold": [3, 4, 7]}))
-    (2, ["row 3 ('Total') looks like a total and was left out"])
+    >>> from fewkern.tables.suspect import total_rows
+    >>> total_rows(pd.DataFrame({"town": ["Bern", "Bern", "Total Bern", "Lyon", "Total"]}))[1]
+    ["rows 3 ('Total Bern'), 5 ('Total') look like totals and were left out"]
     """
-    last = len(frame) - 1
-    for name in frame.columns if last > 0 else ():
-        cell = frame[name].iloc[last]
-        if isinstance(cell, str) and _TOTAL.fullmatch(cell.strip().lower()) and (frame[name] == cell).sum() == 1:
-            return last, [f"row {last + 1:,} ({cell!r}) looks like a total and was left out"]
-    return None, []
+    said: dict[int, str] = {}
+    for name in frame.columns:
+        if not holds_text(frame[name]):
+            continue
+        places, different = factorized(frame[name])
+        counts = Counter(dict(zip((cell.strip().lower() for cell in different), np.bincount(places[places >= 0]))))
+        for k, cell in enumerate(different):
+            found = _TOTAL.fullmatch(cell.strip().lower())
+            if found is None or counts[cell.strip().lower()] != 1:
+                continue
+            row, part = int(np.argmax(places == k)), found["of"] or found["before"]
+            if counts[part] > 1 if part else row == len(frame) - 1:
+                said.setdefault(row, f"{row + 1:,} ({cell!r})")
+    rows = sorted(said)
+    if not rows:
+        return np.zeros(len(frame), dtype=bool), []
+    shown = ", ".join(said[row] for row in rows[:3]) + (f" and {len(rows) - 3:,} more" if len(rows) > 3 else "")
+    look = f"row {shown} looks like a total and was" if len(rows) == 1 else f"rows {shown} look like totals and were"
+    return np.isin(np.arange(len(frame)), rows), [f"{look} left out"]
 
 
 def group_column(frame: Any, schema: Schema, y: Array | None, task: str) -> tuple[str, int, float] | None:
