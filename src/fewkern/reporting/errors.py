@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from fewkern.reporting.evaluation import ClassLine
 from fewkern.reporting.formatting import cell, label, number, percent, plural, signed
 from fewkern.reporting.holdout import Predictions
+from fewkern.reporting.quality import ClassLine
 from fewkern.reporting.subject import Subject
 
 __all__ = [

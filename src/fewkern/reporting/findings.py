@@ -8,10 +8,11 @@ from typing import Any
 
 from fewkern.base import path_of
 from fewkern.reporting.errors import Errors, Uncertainty, errors, uncertainty, worst_rows
-from fewkern.reporting.evaluation import Quality, baselines, quality
+from fewkern.reporting.evaluation import decides_alone
 from fewkern.reporting.formatting import Table, as_table, label, number, percent
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
-from fewkern.reporting.importances import Importances, decides_alone, importances
+from fewkern.reporting.importances import Importances, importances
+from fewkern.reporting.quality import Quality, baselines, quality
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
 from fewkern.reporting.usage import Usage, usage
@@ -96,23 +97,33 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
 def _supervised(subject: Subject, found: Predictions, target: str, seed: int) -> dict[str, Any]:
     """What only models of a target have: quality, importances, errors, examples, and the question about a leak."""
     assert subject.truth is not None
-    matter, leak = importances(subject, seed), ""
-    if len(matter.columns) > 1:
-        first = matter.columns[0].column
-        samples = subject.samples[:, subject.features[subject.rows.names.index(first)]]
-        if decides_alone(samples, subject.truth, subject.task, seed):
-            leak = (
-                f"Column {label(first)} alone decides: it predicts {target} almost perfectly. Is it known before "
-                f"{target}? If not, leave it out."
-            )
+    matter = importances(subject, seed)
     return {
         "predictions": found,
         "quality": quality(found, baselines(found, subject.samples, subject.truth, seed), target),
         "importances": matter,
-        "leak": leak,
+        "leak": _leak(subject, found, matter, target),
         "errors": errors(found, target),
         "examples": examples(subject, found, target),
     }
+
+
+def _leak(subject: Subject, found: Predictions, matter: Importances, target: str) -> str:
+    """A question, where the most important of several columns alone predicts the target."""
+    if len(matter.columns) < 2 or len(found.positions) < 2:
+        return ""
+    name, y = matter.columns[0].column, subject.truth
+    assert y is not None
+    samples, new = subject.samples[:, subject.features[subject.rows.names.index(name)]], found.positions
+    known = found.train
+    if not len(known):  # nobody knows the rows of the fit
+        known, new = new[::2], new[1::2]
+    if not decides_alone((samples[known], samples[new]), (y[known], y[new]), subject.task == "classify"):
+        return ""
+    return (
+        f"Column {label(name)} alone predicts {target} almost perfectly. Is it known before {target}? If not, leave it "
+        "out."
+    )
 
 
 _HOW = {

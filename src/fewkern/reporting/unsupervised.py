@@ -14,7 +14,7 @@ from sklearn.preprocessing import scale
 from fewkern.arrays.namespace import to_numpy
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.density import in_units as mixture_in_units
-from fewkern.reporting.evaluation import mean_interval
+from fewkern.reporting.evaluation import EACH_ROW
 from fewkern.reporting.formatting import number, percent, plural
 from fewkern.reporting.holdout import ReportSettings, relation, try_out
 from fewkern.reporting.rows import sample_rows
@@ -175,7 +175,7 @@ def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
     X = model.samples
     own = to_numpy(model.core.expansion_.log_density(X[test]))
     gaps = own - _normal_log_density(X[learn], X[test])
-    gain = mean_interval(gaps)
+    gain = (float(gaps.mean()), *EACH_ROW.interval(gaps))
     mixture = subject.core.expansion_.like(np.empty(0))
     found = in_units(subject)
     mixture = mixture if found is None else mixture_in_units(mixture, found)

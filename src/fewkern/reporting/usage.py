@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from fewkern.io.describe import plan
-from fewkern.reporting.holdout import Predictions, losses
+from fewkern.reporting.evaluation import losses
+from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
