@@ -243,13 +243,13 @@ def test_workbooks(tmp_path, monkeypatch):
     path.write_bytes(b"PK\x03\x04")
     rows = [["Sales", None, None, None], [None] * 4, ["town", "when", "units", "units"]]
     rows += [["Bern", datetime.datetime(2024, 1, k + 1), k, k / 2] for k in range(9)] + [[None] * 4]
-    workbook(monkeypatch, ("Empty", []), ("Data", rows), ("More", [["x"], [1]]))
+    workbook(monkeypatch, ("Cover", [["Report"], ["of 2024"]]), ("Data", rows), ("More", [["x", "y"], [1, 2]]))
     found = read_table(path)
     assert found.frame.columns.tolist() == ["town", "when", "units", "units.1"]
     assert found.frame["units"].tolist() == list(range(9))
     assert found.frame["when"].dtype.kind == "M"
     assert found.notes == (
-        "the workbook has 2 sheets: 'Data' was read; save another one as CSV to use it",
+        "the workbook has 3 sheets: 'Data' was read; save another one as CSV to use it",
         note_on_title("Sales", 2),
         "2 columns are named 'units': they are called 'units', 'units.1'",
     )

@@ -16,6 +16,7 @@ from fewkern.app._options import (
     Dtype,
     Json,
     Model,
+    NoFormulas,
     Prefer,
     Quiet,
     Sep,
@@ -126,7 +127,7 @@ def fit(
             say(note, quiet)
         if not json and not quiet:  # before writing: it stands even if the disk is full
             _show(fitted)
-        with warnings_as_notes(quiet):
+        with warnings_as_notes(quiet), outputs.together():
             outputs.write(model_file, fitted.save)
             drawn = jobs.figure(fitted, parts.picture_rows(fitted, frame))
             if drawn is not None:
@@ -157,6 +158,7 @@ def check(
     ranked: Annotated[
         Path | None, typer.Option("--out", help="Also write all rows, the least credible first (.csv, .tsv, .parquet).")
     ] = None,
+    harmless: NoFormulas = False,
     sep: Sep = None,
     decimal: Decimal = None,
     skip: Skip = None,
@@ -178,7 +180,8 @@ def check(
             found = check_table(frame, target, asked)
         show_line(checks.as_text(found, count))
         if ranked is not None:
-            outputs.write(ranked, lambda path: parts.write_frames([found.rows], path))
+            rows = parts.no_formulas([found.rows]) if harmless else [found.rows]
+            outputs.write(ranked, lambda path: parts.write_frames(rows, path))
             show_line(f"written: {outputs.written[0]}")
 
 
@@ -205,6 +208,7 @@ def predict(
     novelty: Annotated[bool, typer.Option("--novelty", help="Add how unlike the kept samples a row is.")] = False,
     with_input: Annotated[bool, typer.Option("--with-input", help="Put the columns of the table first.")] = False,
     id_column: Annotated[str | None, typer.Option("--id", help="Put this column of the table first.")] = None,
+    harmless: NoFormulas = False,
     sep: Sep = None,
     decimal: Decimal = None,
     skip: Skip = None,
@@ -225,11 +229,12 @@ def predict(
         asked = jobs.Asked(proba, interval, sets, novelty, with_input, id_column)
         frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
         answers = parts.Answers(found, frame, asked, follows(quiet))
+        frames = parts.no_formulas(answers) if harmless else answers
         with warnings_as_notes(quiet):
             if target is None:
-                parts.write_frames(answers, None)
+                parts.write_frames(frames, None)
             else:
-                outputs.write(target, lambda path: parts.write_frames(answers, path))
+                outputs.write(target, lambda path: parts.write_frames(frames, path))
         notes = [*answers.notes, *([f"written: {', '.join(outputs.written)}"] if outputs.written else [])]
         for note in [*notes, *jobs.score_line(found, answers.tally)]:
             say(note, quiet)

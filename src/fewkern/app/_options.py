@@ -17,6 +17,7 @@ __all__ = [
     "Dtype",
     "Json",
     "Model",
+    "NoFormulas",
     "Prefer",
     "Quiet",
     "Sep",
@@ -50,5 +51,11 @@ Skip = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no summary; errors are still shown.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+NoFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--no-formulas", help="Write an apostrophe before texts that a spreadsheet program would take for formulas."
+    ),
+]
 TABLES = "CSV, TSV, JSON, Parquet, NPZ or Excel (.xlsx), also .gz; - is standard input."
 MANY = "Several files, a folder or a pattern in quotes are one table, which need not fit into memory."

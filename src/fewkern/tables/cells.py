@@ -16,7 +16,16 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 
-__all__ = ["Numbers", "canonical", "factorized", "has_leading_zeros", "holds_text", "is_mark", "nested", "note_on_spellings"]
+__all__ = [
+    "Numbers",
+    "canonical",
+    "factorized",
+    "has_leading_zeros",
+    "holds_text",
+    "is_mark",
+    "nested",
+    "note_on_spellings",
+]
 __all__ += ["numbers", "numbers_as_written", "same_category", "speller", "texts"]
 
 # What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
