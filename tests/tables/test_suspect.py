@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fewkern import TableModel
-from fewkern.tables.evaluate import Counted, HeldOutRows, judge_classes, judge_numbers
+from fewkern.tables.evaluate import HeldOutRows, judge_classes, judge_numbers
 from fewkern.tables.suspect import contradiction, extreme_targets, rare_class, total_rows
 from tests.tables.test_roles import patients
 
@@ -152,12 +152,3 @@ def test_verdicts_beside_a_linear_model():
     assert near.verdict == f"{mean}; the difference to a linear model may be chance"
     assert numbers(5.0, 5.0) == "worse than always answering the mean, 0"
     assert numbers(5.0, 0.1).endswith("worse than always answering the mean, 0; use a linear model, it is better")
-
-
-def test_losses_of_groups_are_no_independent_ones():
-    losses, groups = np.repeat(RNG.normal(size=20), 10), np.repeat(np.arange(20), 10)
-    mean, error = Counted(groups=groups).mean(losses)
-    assert mean == pytest.approx(losses.mean())
-    assert error == pytest.approx(losses[::10].std(ddof=1) / np.sqrt(20))
-    assert Counted().mean(losses)[1] == pytest.approx(losses.std(ddof=1) / np.sqrt(200))
-    assert Counted(weights=np.repeat([1.0, 0.0], 100)).mean(losses)[0] == pytest.approx(losses[:100].mean())

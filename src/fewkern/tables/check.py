@@ -16,14 +16,15 @@ from fewkern.arrays.namespace import Array
 from fewkern.core import population
 from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
+from fewkern.reporting.evaluation import Counted
 from fewkern.reporting.formatting import label, number, percent, plural
 from fewkern.tables.columns import CategoryColumn
 from fewkern.tables.dates import days
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import Counted, rate
+from fewkern.tables.evaluate import rate
 from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
 from fewkern.tables.resolve import Job, Request, resolve
-from fewkern.tables.suspect import alone_decides, group_column
+from fewkern.tables.suspect import deciding_columns, group_column
 
 __all__ = ["TableCheck", "check_table"]
 
@@ -169,20 +170,11 @@ def _nearly_constant(encoder: TableEncoder, job: Job) -> list[str]:
 
 
 def _deciding(encoder: TableEncoder, X: Array, job: Job) -> list[str]:
-    """Columns that alone predict the target, as one that was filled in afterwards does."""
-    if len(encoder.columns) < 2:
-        return []
+    """Columns that alone predict the target, on some of the rows."""
+    y: Any = job.y
     order = np.random.default_rng(0).permutation(len(X))[:_ALONE_ROWS]
     fitted, new = order[: len(order) // 2], order[len(order) // 2 :]
-    y: Any = job.y
-    baseline = None
-    if job.task == "classify":
-        baseline = 1 - np.unique(y[new], return_counts=True)[1].max() / len(new)
-    said = []
-    for name in encoder.columns:
-        own = encoder.features_of(name)
-        said += alone_decides(name, str(job.target), (X[fitted, own], y[fitted], X[new, own], y[new]), baseline)
-    return said
+    return deciding_columns(encoder.columns, job, encoder, (X[fitted], y[fitted]), (X[new], y[new]))
 
 
 def _in_groups(frame: Any, target: Any, job: Job) -> tuple[Job, str | None]:

@@ -23,13 +23,13 @@ from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
 from fewkern.core import population
-from fewkern.reporting.evaluation import linear_predictions
+from fewkern.reporting.evaluation import Counted, linear_predictions
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import Counted, HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
+from fewkern.tables.evaluate import HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
 from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
-from fewkern.tables.suspect import contradiction, deciding_column
+from fewkern.tables.suspect import contradiction, deciding_columns
 from fewkern.tables.target import left_out, target_values, weight_values
 
 __all__ = ["FittedTable", "fit_job", "fit_parts"]
@@ -138,17 +138,17 @@ def _contradiction(job: Job, part: Part, judged: Judgement | None) -> list[str]:
 
 
 def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[str]:
-    """A column that alone decides."""
-    importances, y = getattr(part.estimator, "feature_importances_", None), job.y
-    if y is None or importances is None or any("--groups" in note for note in job.notes):
+    """Those of the three most important columns that alone decide."""
+    importances, encoder = getattr(part.estimator, "feature_importances_", None), part.encoder
+    grouped = any("--groups" in note for note in job.notes)
+    if importances is None or grouped or judged is None or job.y is None or job.y.ndim > 1:
         return []
-    encoder, new = part.encoder, part.encoder.encode(job.frame.iloc[test]).values
-
-    def features(name: str) -> tuple[Any, Any, Any, Any]:
-        own = encoder.features_of(name)
-        return part.encoded.values[:, own], y[part.rows], new[:, own], y[test]
-
-    return deciding_column(encoder.columns, encoder.by_column(importances), features, judged, str(job.target))
+    if not judged.verdict.startswith("better"):
+        return []
+    most = np.argsort(encoder.by_column(importances))[::-1][:3]
+    new = encoder.encode(job.frame.iloc[test]).values
+    fitted = part.encoded.values, job.y[part.rows]
+    return deciding_columns([encoder.columns[k] for k in most], job, encoder, fitted, (new, job.y[test]))
 
 
 def _complete_rows(job: Job) -> tuple[Array, list[str]]:

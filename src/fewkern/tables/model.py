@@ -304,8 +304,8 @@ class TableModel(Predicting, BaseEstimator):
         known = self.classes_.dtype if self.task_ == "classify" else float
         self.estimator_.forget(encoded.values[rows], truth[rows].astype(known), sample_weight=weights[rows])
         self.held_out_ = None
-        gone = {"kept_rows": None, "kept_missing": None, "kept_target": None}
-        self.facts_ = replace(self.facts_, rows=self.facts_.rows - len(rows), **gone)
+        left = self.facts_.rows - len(rows)
+        self.facts_ = replace(self.facts_, rows=left, kept_rows=None, kept_missing=None, kept_target=None)
         return self
 
     def save(self, path: str | os.PathLike[str], *, keep_path: bool = True, with_sums: bool = False) -> Path:

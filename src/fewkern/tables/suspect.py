@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fewkern.arrays.namespace import Array
+from fewkern.reporting.evaluation import decides_alone
 from fewkern.reporting.formatting import label, number
 from fewkern.tables.cells import factorized, holds_text, nested, texts
 from fewkern.tables.evaluate import Judgement, is_rare, rate
 from fewkern.tables.schema import Schema
 
-__all__ = ["alone_decides", "contradiction", "deciding_column", "extreme_targets", "group_column", "group_like"]
-__all__ += ["rare_class", "total_rows"]
+__all__ = ["contradiction", "deciding_columns", "extreme_targets", "group_column", "group_like", "rare_class"]
+__all__ += ["total_rows"]
 
 # Rows that may be extreme, at most.
 _MOST_EXTREME = 3
@@ -26,8 +28,6 @@ _GROUP_NAME = re.compile(
 )
 _SUM = r"((grand|sub|sub-)?[ -]?totals?|sum|summe|gesamt(summe)?|insgesamt|totale?|suma|somme)"
 _TOTAL = re.compile(rf"(?:(?P<before>.+?) +)??{_SUM}(?:[ :]+(?:of |for )?(?P<of>.+))?[ :]*")
-# A column decides alone if it leaves no more than this share of the error, or of the variance, of simple answers.
-_DECIDES = {"error": 0.01, "rmse": 0.001}
 
 
 def extreme_targets(name: str, values: Array, rows: Array) -> list[str]:
@@ -160,47 +160,15 @@ def contradiction(judged: Judgement | None, cross_validated: float | None, extre
     return [f"{two} contradict each other: {why} which of them is large; look at these rows before you trust either"]
 
 
-def deciding_column(
-    names: list[str], importances: Array, features: Any, judged: Judgement | None, target: str
-) -> list[str]:
-    """One of the three most important columns that alone predicts the target, as one filled in afterwards does.
+def deciding_columns(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
+    """Columns that alone predict the target, as one that was filled in afterwards does.
 
-    ``features(name)`` are those of a column with the targets, ``(X, y, new X, new y)``, of rows fitted and held out.
+    ``fitted`` and ``new`` are features and targets of rows that the columns are fitted to, and of others.
     """
-    if judged is None or judged.how != "held out" or judged.targets or len(names) < 2:
-        return []
-    classes, most = judged.measure == "error", _DECIDES[judged.measure]
-    if (judged.value if classes else judged.value**2) > 2 * most * (judged.baseline if classes else judged.baseline**2):
-        return []  # not even all columns together predict it as well
-    for k in np.argsort(importances)[::-1][:3]:
-        said = alone_decides(names[k], target, features(names[k]), judged.baseline if classes else None)
-        if said:
-            return said
-    return []
-
-
-def alone_decides(name: str, target: str, part: tuple[Any, Any, Any, Any], baseline: float | None) -> list[str]:
-    """A sentence about a column that alone predicts the target; the arguments as in :func:`_left_by_column`."""
-    if _left_by_column(part, baseline) > _DECIDES["rmse" if baseline is None else "error"]:
-        return []
-    return [f"column {name!r} alone decides: is it known before {target!r} is? If not, drop it"]
-
-
-def _left_by_column(part: tuple[Any, Any, Any, Any], baseline: float | None) -> float:
-    """Share of the error that one column leaves: ``(X, y, new X, new y)``, and the error of the most frequent class.
-
-    The baseline is None of numbers, whose variance it is then.
-    """
-    from sklearn.tree import DecisionTreeClassifier
-
-    X, y, new, truth = part
-    if baseline is None:
-        return float(np.mean((_interpolated(X, y, new) - truth) ** 2) / (np.var(truth) or 1.0))
-    answers = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X, y).predict(new)
-    return float(np.mean(answers != truth) / (baseline or 1.0))
-
-
-def _interpolated(X: Array, y: Array, new: Array) -> Array:
-    """Between the targets of neighboring rows, by the first feature of a column: the number, or the day."""
-    order = np.argsort(X[:, 0])
-    return np.interp(new[:, 0], X[order, 0], y[order])
+    (X, y), (Z, truth) = fitted, new
+    said = []
+    for name in names if len(encoder.columns) > 1 else ():
+        own = encoder.features_of(name)
+        if decides_alone((X[:, own], Z[:, own]), (y, truth), job.task == "classify"):
+            said.append(f"column {name!r} alone decides: is it known before {job.target!r} is? If not, drop it")
+    return said
