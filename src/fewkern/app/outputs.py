@@ -41,7 +41,7 @@ class Outputs:
         if not path.parent.is_dir():
             raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise ValueError(f"cannot write {path}: it exists, and is no empty folder; choose another name.")
+            raise ValueError(f"cannot write {path}: it exists, and is not an empty folder; choose another name.")
         return path
 
     def claim(self, path: Path, suffixes: tuple[str, ...]) -> Path:

@@ -73,7 +73,7 @@ class Answers:
         told = []
         for alike, remark in self._remarks.items():
             others = self._times[alike] - 1
-            told.append(remark + (f" (and so in {plural(others, 'other part')})" if others else ""))
+            told.append(remark + (f" (also in {plural(others, 'other part')})" if others else ""))
         return cut_short(told, "remarks on the columns")
 
 

@@ -270,4 +270,4 @@ def note_on_spellings(who: str, names: dict[str, str], merge: bool) -> str | Non
     if merge:
         return f"{who}: {', '.join(others)} {'are' if len(others) > 1 else 'is'} taken as {word!r}{more}"
     alike = ", ".join([repr(word), *others])
-    return f"{who}: {alike} look like the same and are kept apart{more}; merge_spellings (--merge-spellings) joins them"
+    return f"{who}: {alike} look alike and are kept apart{more}; merge_spellings (--merge-spellings) joins them"

@@ -264,12 +264,12 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
     if not targets and request.supervised:
         target = str(parts.empty.columns[-1])
         targets = (target,)
-        said.append(f"no target given: took the last column, {target!r}")
+        said.append(f"no target given: using the last column, {target!r}")
     held = 0.0 if request.task == "reduce" else request.holdout
     wanted = math.ceil(population.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
     drawn = draw_rows(parts, wanted, targets if request.supervised else (), request.verbose)
     job = resolve(drawn.frame, target, request)
-    looked_at = f"what the columns are was decided on {len(drawn.numbers):,} of {parts.n:,} rows"
+    looked_at = f"column types were inferred from {len(drawn.numbers):,} of {parts.n:,} rows"
     notes = (*said, *job.notes, looked_at, *left_out(drawn.lacking, "a target"))
     job = replace(job, rows=drawn.numbers[job.rows], notes=notes)
     try:
@@ -278,7 +278,7 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
         return job, _fit_all(job, parts, drawn)
     except NeedsMemoryError:
         who = f"the model {job.model!r} needs its" if job.groups is None else "groups need all"
-        note = f"{who} rows in memory: only {len(job.rows):,} rows were looked at"
+        note = f"{who} rows in memory: only {len(job.rows):,} rows were used"
         job = replace(job, notes=(*job.notes, note))
         return job, fit_job(job)
 

@@ -216,7 +216,7 @@ def _arrays(name: str, content: bytes) -> Any:
 def _workbook(name: str, content: bytes, skip: int | None) -> tuple[Any, tuple[str, ...]]:
     """The first sheet of an Excel workbook with two rows and two columns of cells, through openpyxl."""
     if content[:4] != b"PK\x03\x04":
-        raise ValueError(f"{name} is no .xlsx workbook; save it as .xlsx or CSV in a spreadsheet program.")
+        raise ValueError(f"{name} is not an .xlsx workbook; save it as .xlsx or CSV in a spreadsheet program.")
     try:
         from openpyxl import load_workbook
     except ImportError:

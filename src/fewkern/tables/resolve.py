@@ -102,7 +102,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         if not len(frame.columns):
             raise ValueError("the table has no columns.")
         name, columns, frame = _take(frame, str(frame.columns[-1]), "target")
-        notes.append(f"no target given: took the last column, {name!r}")
+        notes.append(f"no target given: using the last column, {name!r}")
     task, rows, y, settings = request.task, np.arange(len(frame)), None, dict(request.settings)
     if request.supervised:
         found = resolve_targets(columns, "auto" if task == "reduce" else task, request.merge_spellings)

@@ -117,7 +117,7 @@ def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[s
         return []
     name, different, each = found
     has = f"column {name!r} has {different:,} values, each in about {each:.0f} rows: if rows of one"
-    return [f"{has} value belong together, the error is too optimistic; give it as groups (--groups {name})"]
+    return [f"{has} value belong together, the error is too optimistic; pass it as groups (--groups {name})"]
 
 
 def _fixes(codes: Array, y: Any, task: str) -> bool:
