@@ -91,7 +91,7 @@ def test_fit_on_the_embedded_table(tmp_path, monkeypatch):
 def test_fit_and_predict_from_every_kind_of_table(suffix, tmp_path):
     table = write(banana(), suffix, tmp_path)
     result = run("fit", table, "--out", "m.npz", "--max-vectors", 10)
-    assert "no target given: took the last column" in result.stderr
+    assert "no target given: using the last column" in result.stderr
     assert "120 of 2 features" in result.stdout
     predicted = pd.read_csv(_text(run("predict", "m.npz", table).stdout))
     truth = banana()["side"]

@@ -2,9 +2,11 @@
 
 import errno
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -161,6 +163,41 @@ def test_an_interrupt_says_what_was_written(monkeypatch):
     assert result.stderr.endswith("fewkern: stopped; nothing was written.\n")
 
 
+def test_a_kill_leaves_the_files_of_one_fit(tmp_path):
+    """The process ends in the middle of the report, after the model and the picture are complete."""
+    banana().to_csv("t.csv", index=False)
+    names = ["m.npz", "m.png", "m.html"]
+    for name in names:
+        (tmp_path / name).write_text("old")
+    code = """
+import os, signal, sys
+from fewkern.tables.model import TableModel
+TableModel.report = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+from fewkern.app import main
+main()
+"""
+    done = in_a_process(code, "fit", "t.csv", "--out", "m.npz", "--report", "m.html", *FAST)
+    assert done.returncode == -9
+    assert [(tmp_path / name).read_text() for name in names] == ["old"] * 3
+    (tmp_path / "m.html").chmod(0o600)
+    (tmp_path / "m.npz").unlink()
+    (tmp_path / "m.npz").symlink_to(tmp_path / "real.npz")
+    run("fit", "t.csv", "--out", "m.npz", "--report", "m.html", *FAST)
+    assert (tmp_path / "m.html").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "m.npz").is_symlink()
+    assert fewkern.load("real.npz").target_ == "side"
+    assert len(list(tmp_path.glob(".fewkern-*"))) == 2  # of the process that was killed
+
+
+def test_a_device_is_written_to():
+    banana().to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--out", "m.npz", *FAST)
+    outputs = Outputs()
+    with outputs.together():
+        outputs.write(Path(os.devnull), lambda path: path.write_text("text"))
+    assert not Path(os.devnull).is_file()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -208,7 +245,9 @@ def test_a_table_without_rows_has_an_empty_result():
 
 
 def in_a_process(code, *arguments):
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
 
 
 def test_an_interrupt_while_modules_are_imported_is_clean():
@@ -256,6 +295,24 @@ def test_predictions_beside_the_input():
     assert beside.columns.tolist() == ["x0", "x1", "side", "who", "predicted side"]
     assert beside["side"].tolist() == frame["side"].tolist()
     fails("predict", "m.npz", "t.csv", "--id", "Who", match=r"--id: there is no column 'Who'; did you mean 'who'\?")
+
+
+def test_no_formula_goes_to_a_spreadsheet():
+    frame = banana().rename(columns={"x0": "=1+x0"})
+    frame["side"] = frame["side"].map({"left": "=HYPERLINK(1)", "right": "@right"})
+    frame["by"] = ["-5", "+1,5", "-2+3|cmd", "\tx"] * 30
+    frame.to_csv("t.csv", index=False)
+    run("fit", "t.csv", "--target", "side", "--out", "m.npz", *FAST)
+    found = predicted("m.npz", "t.csv", "--with-input", "--no-formulas")
+    assert found.columns.tolist() == ["'=1+x0", "x1", "side", "by", "predicted side"]
+    assert set(found["side"]) == {"'=HYPERLINK(1)", "'@right"}
+    assert found["by"].tolist()[:4] == ["-5", "+1,5", "'-2+3|cmd", "'\tx"]
+    assert set(predicted("m.npz", "t.csv")["side"]) == {"=HYPERLINK(1)", "@right"}
+    run("predict", "m.npz", "t.csv", "--id", "=1+x0", "--no-formulas", "--out", "p.tsv")
+    assert Path("p.tsv").read_text().startswith("'=1+x0\tside\n-1.1")
+    run("check", "t.csv", "--target", "side", "--no-formulas", "--out", "c.csv")
+    checked = pd.read_csv("c.csv")
+    assert not checked.astype(str).map(lambda cell: cell.startswith(("=", "@"))).any(axis=None)
 
 
 def test_a_table_with_the_target_is_scored():

@@ -67,7 +67,7 @@ def test_few_rows_are_fitted_as_in_memory(frame, monkeypatch):
 def test_what_is_said_and_counted(frame):
     model = quick().fit(cut(frame, [300]), "side")
     assert model.notes_[:2] == (
-        "what the columns are was decided on 250 of 800 rows",
+        "column types were inferred from 250 of 800 rows",
         "1 row without a target was left out",
     )
     assert any("'id' holds a different whole number" in note for note in model.notes_)
@@ -79,7 +79,7 @@ def test_what_is_said_and_counted(frame):
     assert kept["side"].tolist() == frame["side"].iloc[kept["row"]].tolist()
     last = TableModel(model="discriminant", max_vectors=3).fit(cut(frame.drop(columns="sum"), [300]))
     assert last.target_ == "side"
-    assert last.notes_[0] == "no target given: took the last column, 'side'"
+    assert last.notes_[0] == "no target given: using the last column, 'side'"
 
 
 def changed(frame, rows):

@@ -108,7 +108,7 @@ def test_what_is_unusual_is_said(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\nr1,1,2\nr2,3,4\n")
     found = read_table(tmp_path / "t.csv")
     assert found.frame.to_dict("list") == {"a": ["1", "3"], "b": ["2", "4"]}
-    assert "one name less" in found.notes[0]
+    assert "one name fewer" in found.notes[0]
 
 
 def test_a_table_without_rows_is_a_table(tmp_path):
@@ -208,7 +208,7 @@ def test_what_is_no_title(tmp_path, text):
         notes = read_table(tmp_path / "t.csv").notes
     except ValueError:
         return
-    assert not any("no part of the table" in note for note in notes)
+    assert not any("not part of the table" in note for note in notes)
 
 
 def test_the_code_of_namibia(tmp_path):
@@ -243,13 +243,13 @@ def test_workbooks(tmp_path, monkeypatch):
     path.write_bytes(b"PK\x03\x04")
     rows = [["Sales", None, None, None], [None] * 4, ["town", "when", "units", "units"]]
     rows += [["Bern", datetime.datetime(2024, 1, k + 1), k, k / 2] for k in range(9)] + [[None] * 4]
-    workbook(monkeypatch, ("Empty", []), ("Data", rows), ("More", [["x"], [1]]))
+    workbook(monkeypatch, ("Cover", [["Report"], ["of 2024"]]), ("Data", rows), ("More", [["x", "y"], [1, 2]]))
     found = read_table(path)
     assert found.frame.columns.tolist() == ["town", "when", "units", "units.1"]
     assert found.frame["units"].tolist() == list(range(9))
     assert found.frame["when"].dtype.kind == "M"
     assert found.notes == (
-        "the workbook has 2 sheets: 'Data' was read; save another one as CSV to use it",
+        "the workbook has 3 sheets: 'Data' was read; save another one as CSV to use it",
         note_on_title("Sales", 2),
         "2 columns are named 'units': they are called 'units', 'units.1'",
     )
@@ -270,7 +270,7 @@ def test_workbooks_of_openpyxl(tmp_path):
 
 def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
     (tmp_path / "t.xlsx").write_bytes(b"no workbook")
-    with pytest.raises(ValueError, match=r"t.xlsx is no .xlsx workbook; save it as .xlsx or CSV"):
+    with pytest.raises(ValueError, match=r"t.xlsx is not an .xlsx workbook; save it as .xlsx or CSV"):
         read_table(tmp_path / "t.xlsx")
     (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
     monkeypatch.setitem(sys.modules, "openpyxl", None)

@@ -101,7 +101,7 @@ def one_line(error: BaseException) -> str:
         what = "there is not enough memory; use fewer rows or columns (--drop), or give the table as several files"
     else:
         shown = text if len(text) <= 200 else f"{text[:200]} ..."
-        what = f"this was not foreseen: {type(error).__name__}: {shown}".rstrip(": ")
+        what = f"unexpected error: {type(error).__name__}: {shown}".rstrip(": ")
     try:
         return f"{what}. The details are in {_log(error)}; please report them, or leave out unusual columns (--drop)."
     except OSError:

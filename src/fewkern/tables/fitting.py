@@ -23,13 +23,13 @@ from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
 from fewkern.core import population
-from fewkern.reporting.evaluation import linear_predictions
+from fewkern.reporting.evaluation import Counted, linear_predictions
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import Counted, HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
+from fewkern.tables.evaluate import HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
 from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
-from fewkern.tables.suspect import contradiction, deciding_column
+from fewkern.tables.suspect import contradiction, deciding_columns
 from fewkern.tables.target import left_out, target_values, weight_values
 
 __all__ = ["FittedTable", "fit_job", "fit_parts"]
@@ -138,17 +138,17 @@ def _contradiction(job: Job, part: Part, judged: Judgement | None) -> list[str]:
 
 
 def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[str]:
-    """A column that alone decides."""
-    importances, y = getattr(part.estimator, "feature_importances_", None), job.y
-    if y is None or importances is None or any("--groups" in note for note in job.notes):
+    """Those of the three most important columns that alone decide."""
+    importances, encoder = getattr(part.estimator, "feature_importances_", None), part.encoder
+    grouped = any("--groups" in note for note in job.notes)
+    if importances is None or grouped or judged is None or job.y is None or job.y.ndim > 1:
         return []
-    encoder, new = part.encoder, part.encoder.encode(job.frame.iloc[test]).values
-
-    def features(name: str) -> tuple[Any, Any, Any, Any]:
-        own = encoder.features_of(name)
-        return part.encoded.values[:, own], y[part.rows], new[:, own], y[test]
-
-    return deciding_column(encoder.columns, encoder.by_column(importances), features, judged, str(job.target))
+    if not judged.verdict.startswith("better"):
+        return []
+    most = np.argsort(encoder.by_column(importances))[::-1][:3]
+    new = encoder.encode(job.frame.iloc[test]).values
+    fitted = part.encoded.values, job.y[part.rows]
+    return deciding_columns([encoder.columns[k] for k in most], job, encoder, fitted, (new, job.y[test]))
 
 
 def _complete_rows(job: Job) -> tuple[Array, list[str]]:
@@ -264,12 +264,12 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
     if not targets and request.supervised:
         target = str(parts.empty.columns[-1])
         targets = (target,)
-        said.append(f"no target given: took the last column, {target!r}")
+        said.append(f"no target given: using the last column, {target!r}")
     held = 0.0 if request.task == "reduce" else request.holdout
     wanted = math.ceil(population.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
     drawn = draw_rows(parts, wanted, targets if request.supervised else (), request.verbose)
     job = resolve(drawn.frame, target, request)
-    looked_at = f"what the columns are was decided on {len(drawn.numbers):,} of {parts.n:,} rows"
+    looked_at = f"column types were inferred from {len(drawn.numbers):,} of {parts.n:,} rows"
     notes = (*said, *job.notes, looked_at, *left_out(drawn.lacking, "a target"))
     job = replace(job, rows=drawn.numbers[job.rows], notes=notes)
     try:
@@ -278,7 +278,7 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
         return job, _fit_all(job, parts, drawn)
     except NeedsMemoryError:
         who = f"the model {job.model!r} needs its" if job.groups is None else "groups need all"
-        note = f"{who} rows in memory: only {len(job.rows):,} rows were looked at"
+        note = f"{who} rows in memory: only {len(job.rows):,} rows were used"
         job = replace(job, notes=(*job.notes, note))
         return job, fit_job(job)
 
