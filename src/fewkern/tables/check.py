@@ -21,7 +21,6 @@ from fewkern.reporting.formatting import label, number, percent, plural
 from fewkern.tables.columns import CategoryColumn
 from fewkern.tables.dates import days
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import rate
 from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
 from fewkern.tables.resolve import Job, Request, resolve
 from fewkern.tables.suspect import deciding_columns, group_column
@@ -276,4 +275,4 @@ def _optimistic(job: Job, found: HeldOutError) -> str:
 
 
 def _shown(task: str, value: float) -> str:
-    return rate(value) if task == "classify" else f"RMSE {number(value, 4)}"
+    return percent(value) if task == "classify" else f"RMSE {number(value, 4)}"

@@ -11,10 +11,10 @@ import numpy as np
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, wilson
-from fewkern.reporting.formatting import label, number
+from fewkern.reporting.formatting import label, number, percent
 
 __all__ = ["HeldOutRows", "Judgement", "is_rare", "judge_classes", "judge_density", "judge_fit", "judge_held_out"]
-__all__ += ["judge_numbers", "rate"]
+__all__ += ["judge_numbers", "shown"]
 
 # Standard errors on either side of a 95% interval.
 _Z = 1.96
@@ -65,9 +65,9 @@ class Judgement:
     """Of each of several targets. The measure of all of them is in units of their standard deviations."""
 
 
-def rate(value: float) -> str:
-    """A share in percent: ``13.5%``, below one percent ``0.25%``."""
-    return f"{value:.1%}" if value >= 0.00995 or value == 0 else f"{value:.2%}"
+def shown(value: float, measure: str) -> str:
+    """An error rate in percent, another measure to four digits."""
+    return percent(value) if measure == "error" else number(value, 4)
 
 
 # By how the losses of a model compare with those of the simplest answer.

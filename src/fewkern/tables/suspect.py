@@ -11,9 +11,9 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 from fewkern.reporting.evaluation import decides_alone
-from fewkern.reporting.formatting import label, number
+from fewkern.reporting.formatting import label, number, percent
 from fewkern.tables.cells import factorized, holds_text, nested, texts
-from fewkern.tables.evaluate import Judgement, is_rare, rate
+from fewkern.tables.evaluate import Judgement, is_rare, shown
 from fewkern.tables.schema import Schema
 
 __all__ = ["contradiction", "deciding_columns", "extreme_targets", "group_column", "group_like", "rare_class"]
@@ -142,7 +142,7 @@ def rare_class(y: Array, weighted: bool) -> list[str]:
     rare = int(np.argmin(counts))
     if weighted or counts[rare] < 2 or not is_rare(counts[rare] / len(y), len(labels)):
         return []
-    what = f"class {label(labels[rare])} is rare ({rate(counts[rare] / len(y))} of the rows)"
+    what = f"class {label(labels[rare])} is rare ({percent(counts[rare] / len(y))} of the rows)"
     return [f"{what}: try class_weight 'balanced' (--class-weight balanced), or rank rows by probability (--proba)"]
 
 
@@ -154,9 +154,9 @@ def contradiction(judged: Judgement | None, cross_validated: float | None, extre
     low, high = sorted((held, cross_validated))
     if abs(held - cross_validated) <= 4 * error or high <= 2 * low:
         return []
-    show = rate if judged.measure == "error" else lambda value: number(value, 4)
     why = "the extreme rows of the target decide" if extreme else "a few rows decide"
-    two = f"the cross-validated error ({show(cross_validated)}) and the held-out error ({show(held)})"
+    errors = shown(cross_validated, judged.measure), shown(held, judged.measure)
+    two = f"the cross-validated error ({errors[0]}) and the held-out error ({errors[1]})"
     return [f"{two} contradict each other: {why} which of them is large; look at these rows before you trust either"]
 
 
