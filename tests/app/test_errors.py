@@ -15,8 +15,7 @@ from tests.app.test_commands import banana, run
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def _table(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     banana().to_csv("t.csv", index=False)
 

@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 import fewkern
 from fewkern.app import jobs
 from fewkern.app.outputs import MODEL, PAGE, Outputs
-from tests.app.test_commands import _elsewhere, _text, banana, fails, run  # noqa: F401 - the fixture works here too
+from tests.app.test_commands import _text, banana, fails, run
 
 QUICK = ["--max-vectors", 8, "--holdout", 0]
 # a classifier that does not try to move its vectors
@@ -28,38 +28,6 @@ def predicted(*arguments):
 
 
 # A: what changed the meaning of a table
-
-
-def test_codes_stay_categories_when_a_table_holds_only_numbers():
-    rng = np.random.default_rng(0)
-    code = rng.choice(["1", "2", "A"], 120)
-    frame = pd.DataFrame({"code": code, "x": rng.normal(size=120), "y": np.where(code == "2", "yes", "no")})
-    frame.to_csv("codes.csv", index=False)
-    run("fit", "codes.csv", "--out", "m.npz", *FAST)
-    new = pd.DataFrame({"code": [1, 2] * 20, "x": rng.normal(size=40)})
-    new.to_csv("whole.csv", index=False)
-    new.assign(code=new["code"].astype(float).mask(new.index == 0)).to_csv("gap.csv", index=False)
-    new.assign(code=new["code"].astype(float)).to_parquet("typed.parquet")
-    truth = np.where(new["code"] == 2, "yes", "no")
-    for name in ("whole.csv", "typed.parquet"):
-        result = run("predict", "m.npz", name)
-        assert result.stderr == ""
-        assert pd.read_csv(_text(result.stdout))["y"].tolist() == truth.tolist()
-    assert predicted("m.npz", "gap.csv")["y"].tolist()[1:] == truth.tolist()[1:]
-    new.assign(code="B").to_csv("unknown.csv", index=False)
-    assert (
-        "column 'code': 40 of 40 rows have a category that the model does not know ('B')"
-        in run("predict", "m.npz", "unknown.csv").stderr
-    )
-
-
-def test_a_numeric_column_with_bad_cells_or_units_is_used():
-    x = np.linspace(50, 2000, 80)
-    for cells in ([*map(str, x[:-2]), "n/k", "?"], [f"{v:,.2f} €" for v in x], [f"{v:.1f}%" for v in x]):
-        pd.DataFrame({"area": cells, "price": x**0.5}).to_csv("t.csv", index=False)
-        result = run("fit", "t.csv", "--out", "m.npz", *QUICK)
-        assert "column 'area': " in result.stderr
-        assert float(re.search(r"R² ([\d.]+)", result.stdout)[1]) > 0.9
 
 
 def test_the_index_that_pandas_wrote_is_not_a_feature():
@@ -87,16 +55,6 @@ def test_the_summary_judges():
     result = run("fit", "one.csv", "--out", "m.npz", "--max-vectors", 8)
     assert "the class 'yes' has only one row, too few to learn" in result.stderr
     assert "no better than always answering 'no'" in result.stdout
-
-
-@pytest.mark.parametrize("labels", [("0.0", "1.0"), ("0", "1"), ("FALSE", "TRUE"), ("20%", "50%"), ("1e3", "2e3")])
-def test_classes_come_back_as_the_file_writes_them(labels):
-    frame = banana()
-    frame["side"] = np.where(frame["side"] == "left", *labels)
-    frame.loc[:2, "side"] = None
-    frame.to_csv("t.csv", index=False)
-    run("fit", "t.csv", "--out", "m.npz", *FAST)
-    assert set(run("predict", "m.npz", "t.csv").stdout.split()) == {"side", *labels}
 
 
 # B: what was lost
@@ -218,20 +176,6 @@ def test_suffixes_that_lie_are_refused(arguments, message):
 
 
 # C: files as they come, and options
-
-
-def test_dates_are_features():
-    days = pd.date_range("2020-01-01", periods=150)
-    frame = pd.DataFrame({"day": days, "noise": np.random.default_rng(0).normal(size=150), "y": np.arange(150) * 0.01})
-    frame.to_csv("t.csv", index=False)
-    frame.to_parquet("t.parquet")
-    answers = []
-    for name in ("t.csv", "t.parquet"):
-        result = run("fit", name, "--out", "m.npz", *QUICK)
-        assert "column 'day' holds dates: elapsed days, weekday" in result.stderr
-        assert float(re.search(r"R² ([\d.]+)", result.stdout)[1]) > 0.95
-        answers.append(predicted("m.npz", "t.csv")["y"])
-    np.testing.assert_allclose(answers[0], answers[1], rtol=1e-6)
 
 
 def test_a_table_without_rows_has_an_empty_result():

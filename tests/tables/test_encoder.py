@@ -98,6 +98,8 @@ def test_cells_are_the_way_back(frame):
     assert back["on"].tolist() == [True, False, True, True]
     assert back["day"].tolist() == ["2020-01-01", "2020-01-05", "2020-03-01", "2021-01-01"]
     assert back["count"].tolist() == [3, 1, 2, 2]
+    moved = encoder.transform(frame.assign(day=dates, count=[3, 1, 2, 2])) + 1e-4
+    assert encoder.cells(moved)["day"][0] == "2020-01-01"  # no time where the table has none
 
 
 def test_numbers_of_features_add_up_to_those_of_columns(frame):

@@ -213,24 +213,24 @@ def judge_held_out(
 
 
 def judge_fit(task: str, error: float, y: Array, weights: Any = None) -> Judgement:
-    """The error that a fit itself reports (share of wrong classes, or mean squared error), where no rows were held out.
+    """The error that a fit itself reports (share of wrong classes, or the root of the mean squared error).
 
     The interval of a root mean squared error takes the errors for normal.
     """
-    n = len(y)
+    n, value = len(y), error
     if task == "classify":
         labels, codes = np.unique(y, return_inverse=True)
         counts = np.bincount(codes, weights)
         low, high = wilson(round(error * n), n)
-        value, baseline = error, 1.0 - float(counts.max() / counts.sum())
+        baseline = 1.0 - float(counts.max() / counts.sum())
         name, r2 = f"always answering {label(labels[int(np.argmax(counts))])}", None
     else:
         mean = float(np.average(y, weights=weights))
         spread = float(np.average((y - mean) ** 2, weights=weights))
-        value, baseline = math.sqrt(error), math.sqrt(spread)
+        baseline = math.sqrt(spread)
         part = _Z / math.sqrt(2 * n)
         low, high = value * max(0.0, 1 - part), value * (1 + part)
-        name, r2 = f"always answering the mean, {number(mean, 4)}", 1 - error / spread if spread else None
+        name, r2 = f"always answering the mean, {number(mean, 4)}", 1 - error**2 / spread if spread else None
     gain = 0.0 if math.isclose(value, baseline) else baseline - value
     found = {True: ("better", "perhaps better"), False: ("worse", "no better")}[gain > 0][low <= baseline <= high]
     verdict = _VERDICTS[found].format(name, n)

@@ -32,7 +32,7 @@ from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
 from fewkern.tables.suspect import contradiction, deciding_columns
 from fewkern.tables.target import left_out, target_values, weight_values
 
-__all__ = ["FittedTable", "fit_job", "fit_parts"]
+__all__ = ["FittedTable", "fit_job", "fit_parts", "own_error"]
 
 # From this number of rows on, the model whose error was measured is kept: the rows held out would hardly change it, and
 # the fit takes half as long.
@@ -91,7 +91,8 @@ def fit_job(job: Job) -> FittedTable:
                 part = _fit(job, complete)
             seconds.append(part.seconds)
     judged = judgement or _judge_itself(job, part)
-    said = _all_notes(job, part, [*notes, *why, *_contradiction(job, part, judged)])
+    doubts = contradiction(judged, own_error(job, part.estimator))
+    said = _all_notes(job, part, [*notes, *why, *doubts])
     return FittedTable(part, len(part.rows), _vector_rows(part.estimator), held_out, judged, tuple(seconds), said)
 
 
@@ -110,11 +111,20 @@ def _vector_rows(estimator: Any) -> Any:
     return getattr(estimator, "indices_", None) if estimator.n_vectors_ else None
 
 
+def own_error(job: Job, estimator: Any) -> float | None:
+    """The error that a fit reports of itself: the share of wrong classes, or the root mean squared error."""
+    error = getattr(estimator, "held_out_error_", None)
+    if error is None or job.y is None or job.y.ndim > 1:
+        return None
+    return math.sqrt(error) if job.task == "regress" else float(error)
+
+
 def _judge_itself(job: Job, part: Part) -> Judgement | None:
     """What a fit says of itself, where no rows were held out."""
-    if job.y is None or job.y.ndim > 1 or getattr(part.estimator, "held_out_error_", None) is None:
+    error = own_error(job, part.estimator)
+    if error is None or job.y is None:
         return None
-    return judge_fit(job.task, float(part.estimator.held_out_error_), job.y[part.rows], job.loss_weights(part.rows))
+    return judge_fit(job.task, error, job.y[part.rows], job.loss_weights(part.rows))
 
 
 def _all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
@@ -126,15 +136,6 @@ def _all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
         falling = "the error was still falling at the budget of vectors"
         notes.append(f"{falling}: prefer='accurate' or a larger max_vectors may help")
     return tuple(notes)
-
-
-def _contradiction(job: Job, part: Part, judged: Judgement | None) -> list[str]:
-    """The two errors that a summary shows must not contradict each other."""
-    error = getattr(part.estimator, "held_out_error_", None)
-    if error is None or job.y is None:
-        return []
-    extreme = any(note.endswith(("remove it", "remove them")) for note in job.notes)
-    return contradiction(judged, float(error) ** (1 if job.task == "classify" else 0.5), extreme)
 
 
 def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[str]:

@@ -13,7 +13,7 @@ from fewkern.base import vectors_moved
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.reporting.formatting import number
 from fewkern.tables.evaluate import Judgement, shown
-from fewkern.tables.fitting import FittedTable
+from fewkern.tables.fitting import FittedTable, own_error
 from fewkern.tables.frames import pandas
 from fewkern.tables.resolve import Job
 
@@ -63,17 +63,15 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
     """The facts of a fit."""
     part, kept, estimator = found.part, found.kept, found.part.estimator
     y = None if job.y is None else job.y[part.rows]
-    loo, r2 = None, None
-    if getattr(estimator, "held_out_error_", None) is not None and (y is None or y.ndim == 1):
-        loo = float(estimator.held_out_error_)
-        if job.task == "regress" and y is not None:
-            spread = float(np.var(y))
-            loo, r2 = loo**0.5, 1.0 - loo / spread if spread else None
+    error, r2 = own_error(job, estimator), None
+    if error is not None and y is not None and job.task == "regress":
+        spread = float(np.var(y))
+        r2 = 1.0 - error**2 / spread if spread else None
     return FitFacts(
         rows=found.count, features=len(part.encoder.names), vectors=int(estimator.n_vectors_) or None,
         kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator),
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
-        cross_validated=loo, cross_validated_r2=r2,
+        cross_validated=error, cross_validated_r2=r2,
         components=int(estimator.n_components_) if job.task == "reduce" else None,
         groups=None if job.groups is None else len(np.unique(job.groups)),
         kept_rows=None if kept is None else job.rows[part.rows][kept],

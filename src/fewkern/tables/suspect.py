@@ -146,7 +146,7 @@ def rare_class(y: Array, weighted: bool) -> list[str]:
     return [f"{what}: try class_weight 'balanced' (--class-weight balanced), or rank rows by probability (--proba)"]
 
 
-def contradiction(judged: Judgement | None, cross_validated: float | None, extreme: bool) -> list[str]:
+def contradiction(judged: Judgement | None, cross_validated: float | None) -> list[str]:
     """A cross-validated error that the held-out error contradicts, by four standard errors and a factor of two."""
     if judged is None or cross_validated is None or judged.how != "held out" or judged.targets:
         return []
@@ -154,10 +154,10 @@ def contradiction(judged: Judgement | None, cross_validated: float | None, extre
     low, high = sorted((held, cross_validated))
     if abs(held - cross_validated) <= 4 * error or high <= 2 * low:
         return []
-    why = "the extreme rows of the target decide" if extreme else "a few rows decide"
     errors = shown(cross_validated, judged.measure), shown(held, judged.measure)
     two = f"the cross-validated error ({errors[0]}) and the held-out error ({errors[1]})"
-    return [f"{two} contradict each other: {why} which of them is large; look at these rows before you trust either"]
+    why = "a few rows decide which of them is large; look at these rows before you trust either"
+    return [f"{two} contradict each other: {why}"]
 
 
 def deciding_columns(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
