@@ -31,6 +31,10 @@ class HeldOutRows:
     predicted: Any
     probabilities: Any = None
     """``(n, n_classes)`` of a classifier, else None."""
+    weights: Any = None
+    """Of the rows, if they have any."""
+    groups: Any = None
+    """Numbers of the groups of the rows, if there are any."""
 
 
 @storable

@@ -232,8 +232,9 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
     assert job.y is not None
     y, truth, weights = job.y[part.rows], job.y[test], job.loss_weights(part.rows)
     probabilities = part.estimator.predict_proba(new) if hasattr(part.estimator, "predict_proba") else None
-    held_out = HeldOutRows(job.rows[test], truth, part.estimator.predict(new), probabilities)
     counted = Counted(job.loss_weights(test), None if job.groups is None else job.groups[test])
+    predicted = part.estimator.predict(new)
+    held_out = HeldOutRows(job.rows[test], truth, predicted, probabilities, counted.weights, counted.groups)
     linear = linear_predictions(train, y, new, job.task, 0, weights)
     labels = getattr(part.estimator, "classes_", job.target)
     return held_out, judge_held_out(job.task, held_out, (y, weights), linear, counted, labels)
