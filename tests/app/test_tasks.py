@@ -37,7 +37,7 @@ def test_a_density_is_of_numbers_in_complete_rows(tmp_path):
     frame.loc[:29, "a"] = np.nan
     frame.assign(kind=list("ab") * 75, on=[True, False] * 75).to_csv("t.csv", index=False)
     said = run("fit", "t.csv", "--task", "density", "--out", "m.npz", "--report", "r.html").stderr
-    assert "30 rows with missing values were left out" in said
+    assert "30 rows with missing values left out" in said
     assert "columns 'kind', 'on' are not numeric, as a density needs, and were left out" in said
     assert "UserWarning" not in said
     assert load("m.npz").encoder_.names == ["a", "b", "c"]

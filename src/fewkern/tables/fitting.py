@@ -24,6 +24,7 @@ from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
 from fewkern.core import population
 from fewkern.reporting.evaluation import linear_predictions
+from fewkern.reporting.formatting import plural
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder
 from fewkern.tables.evaluate import HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
@@ -166,7 +167,7 @@ def _complete_rows(job: Job) -> tuple[Array, list[str]]:
             f"only {len(rows)} of {len(gaps):,} rows have no missing value, and a density needs complete rows; drop "
             "the columns with gaps."
         )
-    return rows, [f"{int(gaps.sum()):,} rows with missing values were left out: a density is of complete rows"]
+    return rows, [f"{plural(int(gaps.sum()), 'row')} with missing values left out: a density is of complete rows"]
 
 
 def _learned(job: Job, rows: Array) -> tuple[TableEncoder, Encoded]:
