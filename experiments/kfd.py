@@ -216,6 +216,7 @@ def one_machine(name: str, method: str, run: int, protocol: Protocol | None = No
 def table(settings: Values, run: int) -> Values:
     """Tables 1 and 2: test error and samples retained, both in per cent."""
     protocol = COARSE if settings.get("coarse") else Protocol()
+    protocol = replace(protocol, terms=settings.get("terms", protocol.terms))
     if settings["protocol"] == "strict":
         return strict(settings["set"], settings["method"], run, protocol)
     evaluate = one_machine if settings["protocol"] == "one machine" else honest

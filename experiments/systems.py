@@ -133,16 +133,20 @@ class _UnitDirections(GraphEmbedding):
         return super().transform(X) / np.linalg.norm(self.components_, axis=1)
 
 
-def embedding(method: str, dimension: int | None = None) -> GraphEmbedding:
-    """The baselines of the RSM paper on its faces."""
+def embedding(
+    method: str, dimension: int | None = None, neighbours: int | None = None, rho: float | None = None
+) -> GraphEmbedding:
+    """The baselines of the RSM paper on its faces; neighbourhoods and ridge, which it does not print, may be given."""
     if method == "fda":
         return GraphEmbedding(graph=_FisherAgainstTotal(), alpha=0.0)
     if method == "lpp":
-        return _UnitDirections(graph=graphs.LPP(3), alpha=1e-8, n_components=dimension)
+        return _UnitDirections(
+            graph=graphs.LPP(neighbours or 3), alpha=1e-8 if rho is None else rho, n_components=dimension
+        )
     options: dict[str, dict[str, Any]] = {
         "pca": {"graph": "pca"},
         "rfda": {"recursive": True, "alpha": 1e-8},
-        "udp": {"graph": graphs.UDP(1), "alpha": 1.0},
+        "udp": {"graph": graphs.UDP(neighbours or 1), "alpha": 1.0 if rho is None else rho},
     }
     return GraphEmbedding(**options[method], n_components=dimension)
 
