@@ -164,16 +164,6 @@ def test_soft_margin_graphs(iris):
     assert abs(own.components_[0] @ like.components_[0]) > 0.999
 
 
-def test_sparse_soft_margin():
-    X, y = make_classification(90, 40, n_informative=3, n_redundant=0, shuffle=False, random_state=1)
-    model = RecursiveSoftMargin(sparsity=0.3, n_components=1).fit(X, y)
-    assert 0 < np.sum(model.components_ != 0) < 20
-    with pytest.raises(ValueError, match="sparsity > 0"):
-        RecursiveSoftMargin(sparsity=0.3, kernel="gaussian").fit(X, y)
-    with pytest.raises(ValueError, match="sparsity > 0"):
-        RecursiveSoftMargin(sparsity=0.3, metric="scatter").fit(X, y)
-
-
 @pytest.mark.parametrize("make", [RecursiveSVM, RecursiveSoftMargin])
 def test_degenerate_samples(make):
     rng = np.random.default_rng(0)

@@ -45,8 +45,8 @@ class Features:
     samples: Samples
     """With weights in double precision."""
     kernel: Kernel
-    Z: Array | None
-    """Centered features; None where sparse samples serve as they are."""
+    Z: Array
+    """Centered features."""
     mean: Array
     """The mean that was subtracted."""
     selection: Selection | None = None
@@ -117,14 +117,11 @@ class Features:
 
 
 def _features_of(samples: Samples, kernel: Kernel, chosen: Selection | None) -> Features:
-    """Features on a basis of chosen samples; without one the samples themselves, of which sparse ones have no ``Z``."""
-    p, X = samples.weights.astype(np.float64), samples.X
-    own = replace(samples, weights=p)
-    if chosen is None and is_sparse(X):
-        return Features(own, kernel, None, (X.T @ p) / np.sum(p))
-    Z = (X if chosen is None else chosen.G).astype(np.float64)
+    """Features on a basis of chosen samples; without one the samples themselves."""
+    p = samples.weights.astype(np.float64)
+    Z = (samples.X if chosen is None else chosen.G).astype(np.float64)
     mean = p @ Z / np.sum(p)
-    return Features(own, kernel, Z - mean, mean, chosen)
+    return Features(replace(samples, weights=p), kernel, Z - mean, mean, chosen)
 
 
 def features_of_all(features: Features, population: Population) -> tuple[Features, Spread]:
@@ -198,14 +195,14 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         for name in ("components_", "mean_", "classes_"):
             self.__dict__.pop(name, None)
 
-    def _features(self, samples: Samples, *, keep_sparse: bool = False) -> Features:
+    def _features(self, samples: Samples) -> Features:
         """Features for the algorithms: the samples themselves for the linear kernel, those of a basis otherwise.
 
-        Sparse samples of the linear kernel go through a basis too, unless ``keep_sparse``.
+        Sparse samples of the linear kernel go through a basis too.
         """
         params: Any = self
         kernel, limit = resolve_kernel(params.kernel, samples.X), params.max_vectors
-        if isinstance(kernel, Linear) and limit is None and (keep_sparse or not is_sparse(samples.X)):
+        if isinstance(kernel, Linear) and limit is None and not is_sparse(samples.X):
             return _features_of(samples, kernel, None)
         if limit is None:
             limit = _MAX_SPARSE_VECTORS if isinstance(kernel, Linear) else _MAX_VECTORS
@@ -271,7 +268,6 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
 
     def _pair(self, features: Features) -> GraphPair:
         """The graph pair of the fitted samples."""
-        assert features.Z is not None
         return build_pair(self._graph(), features.Z, features.samples, type(self).__name__)
 
 
