@@ -69,7 +69,7 @@ def test_sparse_samples_give_the_model_of_dense_ones(kernel, limit, table):
 
 
 def test_a_basis_of_many_sparse_features_is_bounded(monkeypatch):
-    monkeypatch.setattr(reducer, "_MAX_SPARSE_VECTORS", 20)
+    monkeypatch.setattr(reducer, "_MAX_SPARSE_FEATURES", 20)
     rng = np.random.default_rng(1)
     X = sp.random(60, 200, 0.2, random_state=2, format="csr")
     model = GraphEmbedding().fit(X, rng.integers(0, 2, 60))

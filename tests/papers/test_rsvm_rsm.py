@@ -204,7 +204,7 @@ def test_one_against_one_blocks_on_digits():
     train, test = order[:600], order[600:]
     X = X / 16.0
     data = (X[train], y[train], X[test], y[test])
-    model = RecursiveSVM(multi_class="ovo", C=1.0, n_components=9)
+    model = RecursiveSVM(C=1.0, n_components=9)
     assert accuracies(model, data, [9])[0] > 95.0
 
 

@@ -34,8 +34,8 @@ __all__ = ["REDUCER", "Features", "Reducer", "features_of_all", "on_host"]
 REDUCER: dict[str, list[Any]] = constraints("n_components", "kernel", "class_weight", "max_vectors", "random_state")
 # Vectors of a basis that max_vectors=None allows with a kernel: without a bound the cost is cubic in the samples.
 _MAX_VECTORS = 500
-# Of sparse samples with the linear kernel, whose basis replaces more features than that.
-_MAX_SPARSE_VECTORS = 2000
+# Sparse samples with the linear kernel and more features than this have a basis of this number of vectors.
+_MAX_SPARSE_FEATURES = 2000
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,13 @@ class Features:
 def _features_of(samples: Samples, kernel: Kernel, chosen: Selection | None) -> Features:
     """Features on a basis of chosen samples; without one the samples themselves."""
     p = samples.weights.astype(np.float64)
-    Z = (samples.X if chosen is None else chosen.G).astype(np.float64)
+    Z = (_dense(samples.X) if chosen is None else chosen.G).astype(np.float64)
     mean = p @ Z / np.sum(p)
     return Features(replace(samples, weights=p), kernel, Z - mean, mean, chosen)
+
+
+def _dense(X: Array) -> Array:
+    return X.toarray() if is_sparse(X) else X
 
 
 def features_of_all(features: Features, population: Population) -> tuple[Features, Spread]:
@@ -142,7 +146,7 @@ def _moments(basis: KernelBasis | None, shift: Array, samples: Samples) -> Stati
     ``shift`` is near the mean: far from zero, sums of squares would lose their digits.
     """
     samples = with_indicators(samples)
-    Z = samples.X if basis is None else basis.features(samples.X)
+    Z = _dense(samples.X) if basis is None else basis.features(samples.X)
     return Statistics.of(Z.astype(np.float64) - shift, samples.targets, samples.weights)
 
 
@@ -198,14 +202,16 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
     def _features(self, samples: Samples) -> Features:
         """Features for the algorithms: the samples themselves for the linear kernel, those of a basis otherwise.
 
-        Sparse samples of the linear kernel go through a basis too.
+        Sparse samples of the linear kernel go through a basis too, if they have many features.
         """
         params: Any = self
         kernel, limit = resolve_kernel(params.kernel, samples.X), params.max_vectors
-        if isinstance(kernel, Linear) and limit is None and not is_sparse(samples.X):
-            return _features_of(samples, kernel, None)
+        if isinstance(kernel, Linear) and limit is None:
+            if not is_sparse(samples.X) or samples.X.shape[1] <= _MAX_SPARSE_FEATURES:
+                return _features_of(samples, kernel, None)
+            limit = _MAX_SPARSE_FEATURES
         if limit is None:
-            limit = _MAX_SPARSE_VECTORS if isinstance(kernel, Linear) else _MAX_VECTORS
+            limit = _MAX_VECTORS
         how = SelectionRule(seed=seed_from(params.random_state))
         return _features_of(samples, kernel, choose_basis(samples, kernel, how, limit))
 

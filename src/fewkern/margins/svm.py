@@ -61,7 +61,7 @@ class RecursiveSVM(Reducer):
         Largest number of samples in the basis that gives the features of a kernel; the cost is linear in the number of
         samples, and quadratic in that of the basis. None: at most 500. The model keeps its support vectors if the basis
         spans all samples and no number below that of the samples is given, else the basis. The linear kernel has no
-        basis unless a number is given, or samples are sparse (None: at most 2,000 then).
+        basis unless a number is given, or sparse samples have more than 2,000 features (None: 2,000 vectors then).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
