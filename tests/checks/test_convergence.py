@@ -8,17 +8,12 @@ import fewkern
 from fewkern.datasets import make_banana
 from fewkern.density import forward, likelihood, simplex
 from fewkern.fisher import lasso, lq
-from fewkern.kernels import Gaussian
-from fewkern.margins import hinge, soft, svm
+from fewkern.margins import hinge, svm
 from fewkern.select.leave_one_out import solve
 
 X, Y = make_banana(60, random_state=2)
 LIMITED = {
     "RecursiveSVM": (fewkern.RecursiveSVM(), r"in 2 interior point iterations: .* gap .* above 1e-09"),
-    "RecursiveSoftMargin": (
-        fewkern.RecursiveSoftMargin(kernel=Gaussian(0.5), C=100.0),
-        r"in 100 concave-convex steps: the last step still gained .* of J\(0\) - J; use a smaller C",
-    ),
     "SparseKernelFisher": (
         fewkern.SparseKernelFisher(q=0.5, alpha=1e-3),
         r"did not converge in 2 iterations: relative change of the objective .* tolerance",
@@ -34,9 +29,8 @@ LIMITED = {
 def test_the_limit_is_reported(name, monkeypatch):
     for module, limit in (
         (hinge, "MAX_ITERATIONS"), (svm, "MAX_ITERATIONS"), (lasso, "MAX_ITERATIONS"), (lq, "MAX_ITERATIONS"),
-        (soft, "MAX_STEPS"),
     ):  # fmt: skip
-        monkeypatch.setattr(module, limit, 1 if module is soft else 2)
+        monkeypatch.setattr(module, limit, 2)
     model, message = LIMITED[name]
     with pytest.warns(ConvergenceWarning, match=message):
         model.fit(X, np.where(X[:, 0] > 0.5, 2, Y) if name == "group lasso" else Y)
