@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Lasso, MultiTaskLasso
+from sklearn.linear_model import MultiTaskLasso
 
 from fewkern.core.path import Stop
 from fewkern.datasets import make_banana, make_ringnorm, make_waveform
@@ -49,13 +49,6 @@ def test_q1_is_the_lasso(rho):
     np.testing.assert_allclose(
         kfd.augmented(K) @ dense(fit, K.shape[1]), kfd.augmented(K) @ oracle, atol=1e-4 * np.abs(Y).max()
     )
-
-
-def test_q1_is_scikit_learns_lasso():
-    K, Y = problem(n=40, width=0.3)
-    sk = Lasso(alpha=0.02, tol=1e-12, max_iter=200_000).fit(K, Y[:, 0])
-    fit = helpers.fit(K, Y, penalty=0.02, q=1)
-    np.testing.assert_allclose(dense(fit, 40)[:, 0], np.r_[sk.intercept_, sk.coef_], atol=1e-5)
 
 
 def test_q1_several_targets_is_the_group_lasso():

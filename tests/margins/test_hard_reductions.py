@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.preprocessing import scale
 
@@ -18,18 +17,6 @@ def length(model, X):
     """Gram matrix of the directions: the unit matrix, if the coefficients belong to them."""
     V, coef = model.vectors_, model.expansion_.coef
     return coef.T @ model.kernel_(V, V) @ coef
-
-
-@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
-def test_sparse_samples_with_more_features_than_samples(C):
-    X = sp.random(60, 500, density=0.05, random_state=1, format="csr")
-    y = (np.asarray(X[:, :20].sum(axis=1)).ravel() > 0.5).astype(int)
-    sparse, dense = (RecursiveSVM(C=C, class_weight="balanced").fit(A, y) for A in (X, X.toarray()))
-    W = sparse.components_
-    np.testing.assert_allclose(W @ W.T, np.eye(len(W)), atol=1e-8)
-    assert len(W) <= 59
-    assert np.abs(sparse.transform(X)).max() < 10
-    np.testing.assert_allclose(sparse.objectives_[:5], dense.objectives_[:5], rtol=1e-4)
 
 
 @pytest.mark.parametrize(("C", "width"), [(100.0, 0.5), (1000.0, 1.0)])
@@ -90,15 +77,6 @@ def test_small_units_are_not_flat():
     assert small.n_components_ == 1
     want = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
     np.testing.assert_allclose(small.components_[0], want / np.linalg.norm(want), atol=1e-6)
-
-
-def test_an_offset_column_of_sparse_samples():
-    X = sp.random(200, 10, 0.3, random_state=2).toarray()
-    y = np.random.default_rng(0).integers(0, 2, 200)
-    X[:, 0] += 1e4
-    sparse = RecursiveSVM(class_weight="balanced", n_components=3).fit(sp.csr_matrix(X), y)
-    dense = RecursiveSVM(class_weight="balanced", n_components=3).fit(X, y)
-    np.testing.assert_allclose(sparse.objectives_, dense.objectives_, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:RecursiveSoftMargin. n_components=5 was asked for")
@@ -166,11 +144,3 @@ def test_why_there_is_nothing_to_see(rng):
     assert GraphEmbedding(graph=(None, empty)).fit(X).stop_ == "flat"
     with pytest.warns(UserWarning, match="Use a smaller epsilon"):
         RecursiveSVM(task="regression").fit(X, np.ones(20))
-
-
-@pytest.mark.parametrize("model", [GraphEmbedding(), RecursiveSoftMargin(n_components=2)], ids=["ratio", "margin"])
-def test_sparse_samples_have_the_axes_of_dense_ones(model, rng):
-    X = sp.random(60, 8, 0.5, random_state=2, format="csr")
-    y = np.arange(60) % 3
-    dense = clone(model).fit(X.toarray(), y).components_
-    np.testing.assert_allclose(clone(model).fit(X, y).components_, dense, atol=1e-5 * np.abs(dense).max())

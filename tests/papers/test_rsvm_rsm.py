@@ -197,8 +197,8 @@ def test_recorded_stories():
         assert figure.mean == pytest.approx(figure.published, abs=tolerance), (figure.row.label, figure.name)
 
 
-def test_one_against_one_blocks_on_digits():
-    """Methods A7: 1-NN on 600 training digits, c - 1 directions of all pairs of classes: 97.6 %."""
+def test_blocks_of_ten_classes_on_digits():
+    """Methods A7: 1-NN on 600 training digits, nine directions of every class against the rest: 96.5 to 96.9 %."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:600], order[600:]

@@ -76,7 +76,7 @@ class RecursiveSVM(Reducer):
         The ``c`` of the shapes.
     stop_ : Stop
         "flat" (no margin direction is left), "rank", "faded" (nothing is left), "limit", "precision" (``C`` is too
-        large: the next problem cannot be solved) or "max_iter" (it was not solved in ``max_iter`` iterations).
+        large: the next problem cannot be solved) or "max_iter" (it was not solved in 100 iterations).
     objectives_, squared_norms_ : arrays of shape (n_steps,)
         Optimal value of every step (summed over the problems of a step) and the squared length of the normals.
     steps_ : tuple of MarginStep
