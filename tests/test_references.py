@@ -90,7 +90,7 @@ SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "sr
 def constants():
     """Section, name and value of the constants that the pages name: "at most 10,000 (`MAX_SEARCH_ROWS`)"."""
     for section, body in re.findall(r"^## ([A-Z]\d+)\. (.*?)(?=^## |\Z)", text(), re.M | re.S):
-        for value, name in re.findall(r"([\d,]*\d)[^\d`]{0,20}\(`([A-Z_]+)`", body):
+        for value, name in re.findall(r"([\d,]*\d)[^\d`]{0,20}\(`([A-Z_]*_[A-Z_]+)`", body):
             yield section, name, value.replace(",", "")
 
 
