@@ -75,6 +75,9 @@ def test_subtotals_of_a_value_of_their_column_are_left_out():
     assert np.flatnonzero(rows).tolist() == [200, 201, 202]
     assert said == "rows 201 ('N total'), 202 ('Summe S'), 203 ('Grand Total') look like totals and were left out"
     assert TableModel(max_vectors=5, holdout=0).fit(frame, "margin").facts_.rows == 200
+    frame["region"] = [f"{cell} {k % 7}" if k < 200 else cell for k, cell in enumerate(frame["region"])]
+    apart = TableModel(max_vectors=5, holdout=0).fit(frame, "margin", groups="region")  # where the word stands
+    assert apart.facts_.rows == 202
 
 
 def test_words_that_are_no_totals():

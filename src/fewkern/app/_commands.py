@@ -13,8 +13,11 @@ from fewkern.app._options import (
     TABLES,
     ClassWeight,
     Decimal,
+    Drop,
     Dtype,
+    Groups,
     Json,
+    MergeSpellings,
     Model,
     NoFormulas,
     Prefer,
@@ -58,9 +61,7 @@ def fit(
         list[str] | None,
         typer.Option(help="Column to predict (the last one by default); several columns of numbers, one option each."),
     ] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
-    ] = None,
+    groups: Groups = None,
     weights: Annotated[str | None, typer.Option(help="Column that says how much every row counts.")] = None,
     task: Annotated[Task, typer.Option(help="What to do with the table.")] = "auto",
     model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = "auto",
@@ -71,13 +72,11 @@ def fit(
         ClassWeight | None, typer.Option(help="Let every class count the same, however rare it is.")
     ] = None,
     n_components: Annotated[int | None, typer.Option(min=1, help="Components (--task reduce; 2 by default).")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")] = None,
+    drop: Drop = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Column to use although it looks like an index, a key or names.")
     ] = None,
-    merge_spellings: Annotated[
-        bool, typer.Option("--merge-spellings", help="Take spellings such as Yes, yes and Y as one class or category.")
-    ] = False,
+    merge_spellings: MergeSpellings = False,
     model_file: Annotated[Path, typer.Option("--out", help="Where to write the model (.npz).")] = Path(
         "fewkern-model.npz"
     ),
@@ -148,14 +147,10 @@ def fit(
 def check(
     tables: Annotated[list[str], typer.Argument(help=f"{TABLES} {MANY}")],
     target: Annotated[str | None, typer.Option(help="Column to predict (the last one by default).")] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
-    ] = None,
+    groups: Groups = None,
     task: Annotated[Task, typer.Option(help="Whether the target holds classes or numbers.")] = "auto",
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")] = None,
-    merge_spellings: Annotated[
-        bool, typer.Option("--merge-spellings", help="Take spellings such as Yes, yes and Y as one class or category.")
-    ] = False,
+    drop: Drop = None,
+    merge_spellings: MergeSpellings = False,
     count: Annotated[int, typer.Option("--show", min=0, help="Suspicious rows to show.")] = 10,
     ranked: Annotated[
         Path | None, typer.Option("--out", help="Also write all rows, the least credible first (.csv, .tsv, .parquet).")

@@ -14,8 +14,11 @@ __all__ = [
     "TABLES",
     "ClassWeight",
     "Decimal",
+    "Drop",
     "Dtype",
+    "Groups",
     "Json",
+    "MergeSpellings",
     "Model",
     "NoFormulas",
     "Prefer",
@@ -44,6 +47,13 @@ else:
     ClassWeight = _choice("ClassWeight", ["balanced"])
     Dtype = _choice("Dtype", ["float", "double"])
 
+Groups = Annotated[
+    str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
+MergeSpellings = Annotated[
+    bool, typer.Option("--merge-spellings", help="Take spellings such as Yes, yes and Y as one class or category.")
+]
 Sep = Annotated[str | None, typer.Option(help="Separator of a text file, such as ';' or tab (detected by default).")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal mark of a text file, '.' or ',' (detected by default).")]
 Skip = Annotated[

@@ -36,6 +36,11 @@ class HeldOutRows:
     groups: Any = None
     """Numbers of the groups of the rows, if there are any."""
 
+    @property
+    def counted(self) -> Counted:
+        """How the rows count in an error."""
+        return Counted(self.weights, self.groups)
+
 
 @storable
 @dataclass(frozen=True)
@@ -129,16 +134,14 @@ def _judge(
     )  # fmt: skip
 
 
-def judge_classes(
-    held_out: HeldOutRows, majority: Any, linear: Any = None, counted: Counted = EACH_ROW, classes: Any = None
-) -> Judgement:
+def judge_classes(held_out: HeldOutRows, majority: Any, linear: Any = None, classes: Any = None) -> Judgement:
     """Share of wrong classes; ``majority`` is the most frequent class of the rows that were fitted."""
     truth, predicted = np.asarray(held_out.truth), np.asarray(held_out.predicted)
     answers = (predicted, majority, linear)
     wrong: Any = tuple(None if answer is None else np.asarray(truth != answer, dtype=bool) for answer in answers)
     found, ranking = _found(truth, predicted), _ranking(truth, held_out.probabilities, classes)
     name = f"always answering {label(majority)}"
-    return _judge("error", wrong, name, counted, found=found, ranking=ranking)
+    return _judge("error", wrong, name, held_out.counted, found=found, ranking=ranking)
 
 
 def _found(truth: Array, predicted: Array) -> str | None:
@@ -171,24 +174,23 @@ def _ranking(truth: Array, probabilities: Any, classes: Any) -> str | None:
     )
 
 
-def judge_numbers(held_out: HeldOutRows, mean: float, linear: Any = None, counted: Counted = EACH_ROW) -> Judgement:
+def judge_numbers(held_out: HeldOutRows, mean: float, linear: Any = None) -> Judgement:
     """Root mean squared error; ``mean`` is that of the targets that were fitted."""
     truth, predicted = np.asarray(held_out.truth, float), np.asarray(held_out.predicted, float)
+    counted = held_out.counted
     squares = (truth - predicted) ** 2, (truth - mean) ** 2, None if linear is None else (truth - linear) ** 2
     spread = counted.mean((truth - counted.mean(truth)[0]) ** 2)[0]
     r2 = 1 - counted.mean(squares[0])[0] / spread if spread else None
     return _judge("rmse", squares, f"always answering the mean, {number(mean, 4)}", counted, r2=r2)
 
 
-def _judge_several(
-    held_out: HeldOutRows, means: Array, linear: Any, counted: Counted, names: tuple[str, ...]
-) -> Judgement:
+def _judge_several(held_out: HeldOutRows, means: Array, linear: Any, names: tuple[str, ...]) -> Judgement:
     """Root mean squared error of several targets together, each divided by its standard deviation, and of each."""
     truth, predicted = np.asarray(held_out.truth, float), np.asarray(held_out.predicted, float)
     each = []
     for k in range(len(names)):
-        one, beside = HeldOutRows(held_out.rows, truth[:, k], predicted[:, k]), None if linear is None else linear[:, k]
-        each.append(judge_numbers(one, float(means[k]), beside, counted))
+        one = replace(held_out, truth=truth[:, k], predicted=predicted[:, k])
+        each.append(judge_numbers(one, float(means[k]), None if linear is None else linear[:, k]))
     unit = truth.std(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
 
@@ -198,22 +200,22 @@ def _judge_several(
     losses = squares(predicted), squares(means), squares(linear)
     known = [one.r2 for one in each if one.r2 is not None]
     r2 = float(np.mean(known)) if known else None
-    return _judge("rmse", losses, "always answering the means", counted, targets=tuple(each), r2=r2)
+    return _judge("rmse", losses, "always answering the means", held_out.counted, targets=tuple(each), r2=r2)
 
 
 def judge_held_out(
-    task: str, held_out: HeldOutRows, training: tuple[Array, Any], linear: Any, counted: Counted, labels: Any
+    task: str, held_out: HeldOutRows, training: tuple[Array, Any], linear: Any, labels: Any
 ) -> Judgement:
     """By task: ``training`` are targets and weights of the fitted rows, ``labels`` classes or names of targets."""
     y, weights = training
     if task == "classify":
         known, codes = np.unique(y, return_inverse=True)
         majority = known[int(np.argmax(np.bincount(codes, weights)))]
-        return judge_classes(held_out, majority, linear, counted, labels)
+        return judge_classes(held_out, majority, linear, labels)
     mean = np.average(y, axis=0, weights=weights)
     if y.ndim == 2:
-        return _judge_several(held_out, mean, linear, counted, labels)
-    return judge_numbers(held_out, float(mean), linear, counted)
+        return _judge_several(held_out, mean, linear, labels)
+    return judge_numbers(held_out, float(mean), linear)
 
 
 def judge_fit(task: str, error: float, y: Array, weights: Any = None) -> Judgement:

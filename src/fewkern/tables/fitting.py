@@ -23,7 +23,7 @@ from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
 from fewkern.core import population
-from fewkern.reporting.evaluation import Counted, linear_predictions
+from fewkern.reporting.evaluation import linear_predictions
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder
 from fewkern.tables.evaluate import HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
@@ -232,12 +232,11 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
     assert job.y is not None
     y, truth, weights = job.y[part.rows], job.y[test], job.loss_weights(part.rows)
     probabilities = part.estimator.predict_proba(new) if hasattr(part.estimator, "predict_proba") else None
-    counted = Counted(job.loss_weights(test), None if job.groups is None else job.groups[test])
-    predicted = part.estimator.predict(new)
-    held_out = HeldOutRows(job.rows[test], truth, predicted, probabilities, counted.weights, counted.groups)
+    predicted, groups = part.estimator.predict(new), None if job.groups is None else job.groups[test]
+    held_out = HeldOutRows(job.rows[test], truth, predicted, probabilities, job.loss_weights(test), groups)
     linear = linear_predictions(train, y, new, job.task, 0, weights)
     labels = getattr(part.estimator, "classes_", job.target)
-    return held_out, judge_held_out(job.task, held_out, (y, weights), linear, counted, labels)
+    return held_out, judge_held_out(job.task, held_out, (y, weights), linear, labels)
 
 
 def _normal(train: Array, new: Array) -> Array:

@@ -33,7 +33,7 @@ from fewkern.tables.resolve import Request, resolve
 from fewkern.tables.summary import facts_of, short_facts, summary, vectors_frame
 from fewkern.tables.target import known_targets, weight_values
 from fewkern.tables.tasks import TASKS
-from fewkern.tables.trial import check_table
+from fewkern.tables.trial import check_loaded
 
 __all__ = ["TableModel"]
 
@@ -41,7 +41,7 @@ __all__ = ["TableModel"]
 _SETTINGS = {"prefer": "balanced", "n_vectors": None, "max_vectors": None, "class_weight": None, "n_components": "auto"}
 
 
-@storable(check=check_table)
+@storable(check=check_loaded)
 class TableModel(Predicting, BaseEstimator):
     """A model of a table as it comes: numbers, categories, dates, gaps, and columns that should not be used.
 

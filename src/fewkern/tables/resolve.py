@@ -95,6 +95,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
     """
     notes: list[str] = []
     names = tuple(map(str, frame.columns))
+    whole = frame
     name, columns, frame = _take(frame, target, "target")
     groups, frame = _one(*_take(frame, request.groups, "groups"))
     weights, frame = _one(*_take(frame, request.weights, "weights"))
@@ -112,7 +113,8 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         else:
             task = found.task
             notes += found.notes
-    totals, said = total_rows(frame)
+    # the word may stand in the column of the groups
+    totals, said = total_rows(whole.drop(columns=[column for column, _ in columns], errors="ignore"))
     if said:
         known = ~totals[rows]
         rows, y, notes = rows[known], None if y is None else y[known], notes + said
