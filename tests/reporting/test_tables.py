@@ -13,7 +13,6 @@ import fewkern
 from fewkern.reporting.findings import find
 from fewkern.reporting.importances import importances
 from fewkern.reporting.subject import subject_of
-from fewkern.tables import encoder
 from tests.reporting.helpers import QUICK, churn_table, price_model
 
 
@@ -36,21 +35,11 @@ def rents():
     return fewkern.TableModel(max_vectors=8).fit(frame, "left"), frame
 
 
-def test_a_table_is_encoded_once(monkeypatch):
-    model, frame = rents()
-    encoded = []
-    monkeypatch.setattr(
-        encoder, "encode", lambda columns, rows, own=encoder.encode: encoded.append(len(rows)) or own(columns, rows)
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fewkern.report(model, frame, settings=QUICK)
-    assert encoded == [len(frame), 1, 1]  # the last two are the rows that are explained
-
-
 def test_the_page_has_the_notes_and_the_command():
     model, frame = rents()
-    page = fewkern.report(model, frame, settings=QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = fewkern.report(model, frame, settings=QUICK)
     assert page.findings.predictions.how == "held out"
     assert "are not numbers (&#39;n/k&#39;), taken as missing" in page.html
 

@@ -39,7 +39,7 @@ __all__ = [
 
 Family: TypeAlias = LqFamily | ForwardFamily
 
-# Widths are compared on at most this number of samples, with at most this number of candidates.
+# Widths are compared on at most this number of samples, with at most this number of candidates (methods K6).
 MAX_WIDTH_ROWS, MAX_WIDTH_CANDIDATES = 1000, 200
 # Every second width is compared first, then the neighbors of the best one.
 _WIDTH_STRIDE = 2

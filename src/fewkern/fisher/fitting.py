@@ -36,7 +36,8 @@ __all__ = ["CONSTRAINTS", "class_expansion", "fit_fisher"]
 
 # With fewer samples in a class the midpoint rule is used: there is nothing to calibrate on.
 _MIN_CALIBRATION_SAMPLES = 5
-# Choices are made on at most this number of rows: the folds of a fit cost as much as a few hundred of its columns.
+# Choices are made on at most this number of rows (methods K6): the folds of a fit cost as much as a few hundred of
+# its columns.
 CHOICE_ROWS = 5000
 
 # Constraints of the parameters that the classifiers share.

@@ -36,7 +36,8 @@ __all__ = [
     "summed_problem",
 ]
 
-# All distinct samples are candidates up to this number; beyond it, this number of them, chosen by the gain rule of FVS.
+# All distinct samples are candidates up to this number; beyond it, this number of them, chosen by the gain rule of FVS
+# (methods K6).
 # With several classes (8) starts with all candidates alive, and a step costs their number cubed.
 _MAX_CANDIDATES, _MAX_CANDIDATES_MULTICLASS = 1000, 400
 

@@ -162,7 +162,8 @@ def _number_sentences(found: Predictions, own: Score, target: str) -> list[str]:
         f"For scale: 90% of these rows have a {target} between {number(low)} and {number(high)}.",
     ]
     if np.isfinite(own.r2):
-        sentences.append(f"It explains {percent(max(own.r2, 0.0), 0)} of the variance of {target} (R² {own.r2:.2f}).")
+        share = percent(max(own.r2, 0.0), 0)
+        sentences.append(f"The model explains {share} of the variance of {target} (R² {own.r2:.2f}).")
     return sentences
 
 
