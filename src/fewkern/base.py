@@ -71,8 +71,6 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 # What every parameter of that name accepts, wherever it occurs.
 CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [str, Kernel, callable],
-    "center": ["boolean", StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-    "basis_tol": [None, Interval(Real, 0, 1, closed="neither")],
     "prefer": [StrOptions(set(TOLERANCE))],
     "max_vectors": [None, _COUNT],
     "max_candidates": [None, _COUNT],
@@ -210,8 +208,7 @@ def path_of(estimator: Any) -> Path | None:
 def vectors_moved(estimator: Any) -> bool:
     """Whether the vectors of a fitted estimator were moved, and are samples no more."""
     expansion = getattr(estimator, "expansion_", None)
-    learned = isinstance(expansion, GaussianExpansion) and expansion.indices is None
-    return learned or bool(getattr(estimator, "refined_", False))
+    return isinstance(expansion, GaussianExpansion) and expansion.indices is None
 
 
 def warn_of_fewer_components(estimator: Any) -> None:

@@ -190,7 +190,7 @@ def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:
     selection = choose_basis(
         samples,
         kernel,
-        SelectionRule("gain", 0, None, seed=0),
+        SelectionRule(seed=0),
         min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY),
     )
     novelty = novelty_of(samples, selection, selection.basis())
@@ -241,7 +241,7 @@ def _warn_open_end(estimator: Any, size: int, n: int) -> None:
 
 def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
     """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
-    how = SelectionRule("gain", 0, None, seed=seed_from(estimator.random_state))
+    how = SelectionRule(seed=seed_from(estimator.random_state))
     space = automatic_space(
         how,
         samples.n,

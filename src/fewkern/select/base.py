@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from fewkern.arrays.namespace import Array, asarray_like, namespace
@@ -29,7 +29,6 @@ from fewkern.core.kernels import as_kernel
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
 from fewkern.select.paths import WIDTH_FACTORS
-from fewkern.select.rules import RULES
 from fewkern.select.search import SearchResult, automatic_model, automatic_space, n_paths
 from fewkern.select.selection import Selection, SelectionRule
 from fewkern.select.uncertainty import novelty_of
@@ -44,12 +43,13 @@ __all__ = [
     "novelty_pvalue",
     "novelty_threshold",
     "search_model",
-    "selection_rule",
     "warn_open_end",
 ]
 
 # Constraints of the parameters that say how vectors are chosen.
-SELECTION = constraints("kernel", "center", "random_state", "verbose", rule=[StrOptions(set(RULES))])
+SELECTION = constraints(
+    "kernel", "random_state", "verbose", center=["boolean", Interval(Integral, 0, None, closed="left")]
+)
 
 # The same with those of the automatic choice of length scale, ridge and number of vectors.
 AUTOMATIC = SELECTION | constraints(
@@ -60,16 +60,10 @@ AUTOMATIC = SELECTION | constraints(
 )
 
 
-def selection_rule(rule: str, center: Any, random_state: Any) -> SelectionRule:
-    """How vectors are chosen; ``center="auto"`` is the paper's one sample for the paper's rule, none otherwise."""
-    count = int(rule == "greedy") if center == "auto" else int(center)
-    return SelectionRule(rule, count, seed=seed_from(random_state))
-
-
 def search_model(estimator: Any, samples: Samples) -> SearchResult:
     """Length scale, vectors, ridge and size for the targets of the samples, by the parameters of an estimator."""
     space = automatic_space(
-        selection_rule(estimator.rule, estimator.center, estimator.random_state),
+        SelectionRule(center=int(estimator.center), seed=seed_from(estimator.random_state)),
         samples.n,
         n_vectors=estimator.n_vectors,
         max_vectors=estimator.max_vectors,

@@ -14,7 +14,6 @@ from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
-    check_priors,
     held_out_scores,
     keep_importances,
     kept_importances,
@@ -72,15 +71,12 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Penalty on the squared length of an axis in feature space.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
-    priors : array of shape (n_classes,) or None, default None
-        Class probabilities; those of the samples by default.
     class_weight : dict, "balanced" or None, default None
-        Multiplies the weights of the samples of every class.
-    rule : str, default "gain"
-        How vectors are chosen, see :class:`FeatureVectorSelector`.
-    center : "auto", bool or int, default "auto"
-        See :class:`FeatureVectorSelector`. Centring ("auto": for the rule "greedy" only) keeps the sample at the centre
-        in addition to ``n_vectors``.
+        Multiplies the weights of the samples of every class. Class probabilities are shares of the weight: to predict
+        where classes are more or less frequent than among the samples, give every class its share there over its share
+        among the samples. Axes and vectors are then those of such a population, too.
+    center : bool or int, default False
+        See :class:`FeatureVectorSelector`. Centring keeps the sample at the centre in addition to ``n_vectors``.
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
@@ -137,7 +133,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,
         "n_components": CONSTRAINTS["n_components"],
-        "priors": CONSTRAINTS["priors"],
         "class_weight": CONSTRAINTS["class_weight"],
     }
 
@@ -150,10 +145,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         max_vectors: int | None = None,
         alpha: Any = "auto",
         prefer: str = "balanced",
-        priors: Any = None,
         class_weight: Any = None,
-        rule: str = "gain",
-        center: Any = "auto",
+        center: Any = False,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -163,9 +156,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.max_vectors = max_vectors
         self.alpha = alpha
         self.prefer = prefer
-        self.priors = priors
         self.class_weight = class_weight
-        self.rule = rule
         self.center = center
         self.random_state = random_state
         self.verbose = verbose
@@ -188,7 +179,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """
         population = labelled_population(self, X, y, sample_weight, groups)
         samples = class_targets(population.sample)
-        priors = check_priors(self, samples)
         found = search_model(self, samples)
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
@@ -201,11 +191,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         points = replace(samples, targets=take_rows(axes.points, samples.codes))
         left_out = solve_samples(points, found.Z, found.ridge)[1]
         self.class_scores_ = calibrate(classes.scores(), left_out)
-        self.priors_ = classes.priors if priors is None else priors
-        ratio = None if priors is None else priors / classes.priors
-        if ratio is not None:
-            self.class_scores_ = self.class_scores_.with_priors(ratio)
-        self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples, ratio)
+        self.priors_ = classes.priors
+        self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples)
         keep_importances(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         warn_of_fewer_components(self)

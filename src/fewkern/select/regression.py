@@ -40,7 +40,8 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \alpha\, \|A\|_F^2 \qquad (11)
 
     with :math:`z_i` the features of sample :math:`i` on the chosen vectors. With all samples chosen this is kernel
-    ridge regression with a free constant. :class:`KernelRegressor` goes further: it moves the vectors, too.
+    ridge regression with a free constant. :class:`KernelRegressor` goes further: it moves the vectors, too. For vectors
+    that another rule chooses, put a :class:`FeatureVectorSelector` before any linear regression.
 
     Parameters
     ----------
@@ -60,11 +61,8 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         mean of ``k(x, x)``.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
-    rule : str, default "gain"
-        How vectors are chosen, see :class:`FeatureVectorSelector`.
-    center : "auto", bool or int, default "auto"
-        See :class:`FeatureVectorSelector`. Centring ("auto": for the rule "greedy" only) keeps the sample at the centre
-        in addition to ``n_vectors``.
+    center : bool or int, default False
+        See :class:`FeatureVectorSelector`. Centring keeps the sample at the centre in addition to ``n_vectors``.
     random_state : int, Generator, RandomState or None, default 0
         Draws the samples that compete to become vectors. Another seed, or another order of the rows, may give a model
         of another size that is as good.
@@ -135,8 +133,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         max_vectors: int | None = None,
         alpha: Any = "auto",
         prefer: str = "balanced",
-        rule: str = "gain",
-        center: Any = "auto",
+        center: Any = False,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -145,7 +142,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self.max_vectors = max_vectors
         self.alpha = alpha
         self.prefer = prefer
-        self.rule = rule
         self.center = center
         self.random_state = random_state
         self.verbose = verbose
