@@ -29,6 +29,7 @@ from fewkern.arrays.validation import (
     validate_weights,
 )
 from fewkern.core.conformal import HeldOutScores
+from fewkern.core.explanation import fit_background
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Kernel, as_kernel
 from fewkern.core.path import TOLERANCE, Path
@@ -51,6 +52,7 @@ __all__ = [
     "constraints",
     "held_out_scores",
     "is_pairwise",
+    "keep_background",
     "keep_importances",
     "kept_importances",
     "need_held_out",
@@ -197,6 +199,11 @@ def keep_importances(estimator: Any, samples: Samples) -> None:
         with quiet():  # a kernel may be so narrow that its slopes are no numbers
             found = feature_importances(expansion if linear is None else expansion.then(linear), samples)
         estimator._importances = found if all_finite(found) else None
+
+
+def keep_background(estimator: Any, samples: Samples) -> None:
+    """Assign what ``explain`` compares with; None where it compares with the vectors."""
+    estimator.background_ = fit_background(estimator.expansion_, samples)
 
 
 def path_of(estimator: Any) -> Path | None:

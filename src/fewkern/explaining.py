@@ -24,10 +24,9 @@ def explain(self: Any, X: Any, background: Any = None) -> Explanation:
     ----------
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
     background : array, data frame or sparse matrix of shape (n_points, n_features), or None, default None
-        Samples to compare with, equally weighted. None takes what the model keeps: ``background_`` of
-        :class:`~fewkern.KernelRegressor` and :class:`~fewkern.KernelClassifier`, at most 16 weighted centers of the
-        training samples (means of groups, not samples); of other models, of sparse samples and of a model that was
-        given its basis, the vectors, equally weighted.
+        Samples to compare with, equally weighted. None takes what the model keeps, ``background_``: at most 16 weighted
+        centers of the training samples (means of groups, not samples). Of sparse samples, and where the model was given
+        its basis, the vectors, equally weighted.
 
     Returns
     -------

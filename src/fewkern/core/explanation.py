@@ -18,12 +18,14 @@ from typing import Any, TypeAlias
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.line_integrals import line_integrals
 from fewkern.arrays.namespace import Array, is_sparse, namespace, to_numpy
+from fewkern.arrays.neighbors import MOST_CENTER_ROWS, weighted_centers
 from fewkern.arrays.storable import floats, storable
 from fewkern.core.expansion import Expansion, KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, gaussians
 from fewkern.core.radial import Gaussian
+from fewkern.core.samples import Samples
 
-__all__ = ["Background", "Explanation", "background_of", "explainable", "shares", "vectors_of"]
+__all__ = ["Background", "Explanation", "background_of", "explainable", "fit_background", "shares", "vectors_of"]
 
 # What is explainable.
 Gaussians: TypeAlias = KernelExpansion | GaussianExpansion
@@ -114,6 +116,14 @@ def explainable(function: Expansion) -> bool:
     if isinstance(function, GaussianExpansion):
         return True
     return isinstance(function, KernelExpansion) and isinstance(function.kernel, Gaussian)
+
+
+def fit_background(function: Expansion, samples: Samples) -> Background | None:
+    """A few weighted centers of the samples; None where the function is not :func:`explainable`, or samples sparse."""
+    if not explainable(function) or is_sparse(samples.X):
+        return None
+    some = samples.drawn(MOST_CENTER_ROWS)
+    return Background(*weighted_centers(_prepared(function, some.X), to_numpy(some.weights)))
 
 
 def background_of(function: Gaussians, X: Array) -> Background:

@@ -15,7 +15,7 @@ from fewkern.arrays.namespace import Array, asarray_like, float_dtype, to_numpy
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
-from fewkern.base import check_priors, constraints, held_out_scores, keep_importances
+from fewkern.base import check_priors, constraints, held_out_scores, keep_background, keep_importances
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernel import Kernel
@@ -88,6 +88,7 @@ def fit_fisher(
     estimator.priors_ = asarray_like(targets.priors if priors is None else priors, rows.weights)
     estimator.path_ = replace(selected.trace, objectives=fitted.objectives)
     keep_importances(estimator, rows)
+    keep_background(estimator, rows)
     return fitted
 
 

@@ -15,6 +15,7 @@ from fewkern.base import (
     KernelEstimator,
     ScoringClassifier,
     held_out_scores,
+    keep_background,
     keep_importances,
     kept_importances,
     warn_of_fewer_components,
@@ -101,7 +102,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         What ``novelty`` and ``novelty_threshold`` need.
     class_scores_ : ClassScores
         How coordinates on the axes become classes and probabilities.
-    vectors_, indices_, n_vectors_, kernel_, alpha_, fitness_, stop_, path_, basis_
+    vectors_, indices_, n_vectors_, kernel_, alpha_, fitness_, stop_, path_, basis_, background_
         As in :class:`FeatureVectorRegressor`.
 
     Notes
@@ -194,6 +195,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.priors_ = classes.priors
         self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples)
         keep_importances(self, samples)
+        keep_background(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         warn_of_fewer_components(self)
         return self

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import KernelEstimator, keep_importances, kept_importances
+from fewkern.base import KernelEstimator, keep_background, keep_importances, kept_importances
 from fewkern.core.statistics import feature_statistics
 from fewkern.explaining import explain
 from fewkern.populations import measured_population
@@ -97,6 +97,9 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         What :meth:`predict_interval` reads.
     novelty_ : Novelty
         What :meth:`novelty` reads.
+    background_ : Background or None
+        What :meth:`explain` compares with: at most 16 weighted centers of the samples, each the mean of five or more
+        (where there are so many). None for sparse samples and kernels other than the Gaussian.
 
     Notes
     -----
@@ -180,6 +183,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self.held_out_error_ = held_out.squared_error()
         self.intervals_ = intervals
         keep_importances(self, samples)
+        keep_background(self, samples)
         if solution.jitter > 0:
             warnings.warn(
                 f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "

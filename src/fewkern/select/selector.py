@@ -320,7 +320,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             )
         back = FeatureVectorRegressor(prefer="accurate", random_state=self.random_state)
         back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
-        back.intervals_ = None  # nobody asks for those of the samples
+        back.intervals_ = back.background_ = None  # nobody asks for those of the samples
         return back
 
     @rowwise
