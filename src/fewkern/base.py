@@ -29,13 +29,12 @@ from fewkern.arrays.validation import (
     validate_weights,
 )
 from fewkern.core.conformal import HeldOutScores
-from fewkern.core.explanation import fit_background
+from fewkern.core.explanation import differentiable, feature_importances, fit_background
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Kernel, as_kernel
 from fewkern.core.path import TOLERANCE, Path
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
-from fewkern.core.sensitivity import differentiable, feature_importances
 
 __all__ = [
     "CONSTRAINTS",

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.kernels import Gaussian, Polynomial
 from fewkern.select.selection import approximate_center
 from tests.oracles import fvs

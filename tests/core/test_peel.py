@@ -1,7 +1,6 @@
 import numpy as np
 
-from fewkern.core.path import Stop
-from fewkern.core.peel import peel
+from fewkern.core.path import Stop, peel
 
 
 class Numbers:

@@ -9,7 +9,7 @@ from sklearn.decomposition import KernelPCA
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorPCA, FeatureVectorRegressor
 from fewkern.core.basis import KernelBasis
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial, Precomputed
 from fewkern.select.axes import Spread, discriminant_axes, principal_axes

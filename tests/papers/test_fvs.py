@@ -14,7 +14,7 @@ from fewkern import (
     FeatureVectorRegressor,
     FeatureVectorSelector,
 )
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.datasets import make_ringnorm, make_rings, make_sinc, make_two_gaussians
 from fewkern.kernels import Gaussian, LinearSpline, Polynomial
 from fewkern.select.selection import SelectionRule, select_vectors

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples, class_targets
 from fewkern.kernels import Gaussian, Polynomial
 from fewkern.select import leave_one_out

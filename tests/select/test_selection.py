@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.kernels import Gaussian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.select import rules
 from fewkern.select.selection import SelectionRule, approximate_center, select_vectors

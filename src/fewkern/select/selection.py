@@ -13,10 +13,8 @@ from dataclasses import dataclass
 
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 from fewkern.arrays.sampling import random_generator
-from fewkern.core.gram import Center, Gram
-from fewkern.core.kernel import Kernel
-from fewkern.core.path import Stop
-from fewkern.core.peel import peel
+from fewkern.core.kernel import Center, Gram, Kernel
+from fewkern.core.path import Stop, peel
 from fewkern.core.samples import Samples
 from fewkern.select.residual import Pivots, Residual, Selection
 from fewkern.select.rules import RULES, PivotRule

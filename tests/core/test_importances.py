@@ -6,10 +6,10 @@ import array_api_strict
 import numpy as np
 import pytest
 
-import fewkern.core.sensitivity as sensitivity
+import fewkern.core.explanation as sensitivity
 from fewkern import ForwardKernelFisher, KernelExpansion
+from fewkern.core.explanation import differentiable, feature_importances, slopes
 from fewkern.core.samples import Samples
-from fewkern.core.sensitivity import differentiable, feature_importances, slopes
 from fewkern.kernels import Gaussian, Laplacian, Linear, Polynomial
 
 WIDTHS = np.array([0.7, 1.5, 2.5])
