@@ -57,11 +57,6 @@ def test_one_centre_is_the_zero_vector_exactly(X):
     assert Gram(kernel, X, centre).diag[centre.indices[0]] == 0.0
 
 
-def test_gaussian_centre_has_the_largest_row_mean(X):
-    K = Gaussian(length_scale=1.0)(X, X)
-    assert fvs.centre_index(K) == int(np.argmax(K.mean(axis=1)))
-
-
 def test_mean_columns_over_some_rows(X, monkeypatch):
     gram = Gram(Gaussian(length_scale=1.0), X)
     K = gram.columns(np.arange(25))

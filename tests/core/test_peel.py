@@ -1,5 +1,3 @@
-import numpy as np
-
 from fewkern.core.path import Stop, peel
 
 
@@ -34,21 +32,3 @@ def test_a_block_may_give_several_records():
 
 def test_nothing_asked():
     assert peel(Numbers([1]), limit=0).records == ()
-
-
-def test_pivoted_cholesky_is_a_loop_over_what_is_left():
-    A = np.array([[4.0, 2.0, 1.0], [2.0, 3.0, 1.0], [1.0, 1.0, 2.0]])
-
-    class Left:
-        R = A.copy()
-
-        def find(self):
-            return int(np.argmax(np.diag(self.R)))
-
-        def remove(self, s):
-            g = self.R[:, s] / np.sqrt(self.R[s, s])
-            self.R = self.R - np.outer(g, g)
-            return [g]
-
-    G = np.array(peel(Left(), limit=3).records).T
-    np.testing.assert_allclose(G @ G.T, A)

@@ -74,18 +74,6 @@ def test_greedy_order_is_that_of_the_papers_recursion(X, kernel, centred):
 
 
 @pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_greedy_equals_pivoted_cholesky(X, kernel, centred):
-    gram = make_gram(kernel, X, centred)
-    K = whole(gram)
-    S, G, r = fvs.pivoted_cholesky(K, 15, first=fvs.first_vector(K))
-    found = choose(gram, limit=15, rule="greedy")
-    assert found.indices.tolist() == S
-    np.testing.assert_allclose(found.G, G, atol=1e-6 * np.sqrt(np.diag(K).max()))
-    np.testing.assert_allclose(found.residual, r, atol=1e-8 * np.diag(K).max())
-
-
-@pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("block", [1, 2, 7, 64, 1000])
 def test_greedy_order_does_not_depend_on_the_block(rng, block, centred):
     X = rng.standard_normal((120, 2))

@@ -23,7 +23,7 @@ from fewkern.base import (
 from fewkern.core.samples import class_targets
 from fewkern.explaining import explain
 from fewkern.populations import labelled_population
-from fewkern.select.axes import discriminant_axes, gaussian_classes, spread_of
+from fewkern.select.axes import discriminant_axes, gaussian_classes, gaussian_scores, spread_of
 from fewkern.select.base import (
     AUTOMATIC,
     keep_vectors,
@@ -186,13 +186,12 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
         self._keep(samples, found.selection, found.basis, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
-        classes = gaussian_classes(spread, axes)
-        self.eigenvalues_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
+        self.eigenvalues_ = axes.values
+        self.priors_, self.means_, self.covariance_ = gaussian_classes(spread, axes)
         # every sample on the axes that the others give, the points of the classes held
         points = replace(samples, targets=take_rows(axes.points, samples.codes))
         left_out = solve_samples(points, found.Z, found.ridge)[1]
-        self.class_scores_ = calibrate(classes.scores(), left_out)
-        self.priors_ = classes.priors
+        self.class_scores_ = calibrate(gaussian_scores(self.priors_, self.means_, self.covariance_), left_out)
         self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples)
         keep_importances(self, samples)
         keep_background(self, samples)
