@@ -194,9 +194,8 @@ def keep_importances(estimator: Any, samples: Samples) -> None:
     expansion, scores = estimator.expansion_, getattr(estimator, "class_scores_", None)
     estimator._importances = None
     if differentiable(expansion) and not is_sparse(samples.X):
-        linear = None if scores is None else scores.weights
         with quiet():  # a kernel may be so narrow that its slopes are no numbers
-            found = feature_importances(expansion if linear is None else expansion.then(linear), samples)
+            found = feature_importances(expansion if scores is None else scores.of(expansion), samples)
         estimator._importances = found if all_finite(found) else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fewkern.arrays.namespace import Array, asarray_like, to_numpy
@@ -60,8 +59,4 @@ def _function(estimator: Any) -> Any:
             f"{type(estimator).__name__}.explain: shares have a closed form for Gaussian kernels only, and this model "
             f'has {getattr(function, "kernel", type(function).__name__)}; fit it with kernel="gaussian".'
         )
-    if scores is not None and scores.weights is not None:
-        function = function.then(scores.weights)
-    if scores is not None and scores.offset is not None:
-        function = replace(function, offset=function.offset + scores.offset)
-    return function
+    return function if scores is None else scores.of(function)

@@ -187,9 +187,17 @@ class IntervalRegressor:
     @rowwise
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
-        X = check_samples(self, X)
-        values = self.expansion_(X)
+        return self._shaped(self.expansion_(check_samples(self, X)))
+
+    def _shaped(self, values: Array) -> Array:
+        """One column for targets that came as one."""
         return values[:, 0] if self._single else values
+
+    def _about(self, X: Any, method: str) -> tuple[Intervals, Array, Array]:
+        """What ``method`` reads: what is known of errors, checked samples, and their predictions."""
+        intervals: Intervals = need_held_out(self, "intervals_", method)
+        X = check_samples(self, X)
+        return intervals, X, self.expansion_(X)
 
     @partial(rowwise, columns=("lower", "upper"))
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
@@ -254,7 +262,7 @@ class IntervalRegressor:
         >>> bool(0.7 < (y < model.predict_quantile(X, 0.75)).mean() < 0.8)
         True
         """
-        intervals: Intervals = need_held_out(self, "intervals_", "predict_quantile")
+        intervals, X, values = self._about(X, "predict_quantile")
         q, least = check_probability(self, "q", q), 1 - intervals.most
         if not least - 1e-9 <= q <= intervals.most + 1e-9:
             raise ValueError(
@@ -262,10 +270,7 @@ class IntervalRegressor:
                 f"for quantiles from {math.ceil(1000 * least) / 1000} to {math.floor(1000 * intervals.most) / 1000}, "
                 f"got q={q}; fit to more samples."
             )
-        X = check_samples(self, X)
-        values = self.expansion_(X)
-        found = values + intervals.times_scale(X, values, intervals.quantiles(q))
-        return found[:, 0] if self._single else found
+        return self._shaped(values + intervals.times_scale(X, values, intervals.quantiles(q)))
 
     @rowwise
     def predict_std(self, X: Any) -> Array:
@@ -281,10 +286,8 @@ class IntervalRegressor:
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
         """
-        intervals: Intervals = need_held_out(self, "intervals_", "predict_std")
-        X = check_samples(self, X)
-        found = intervals.times_scale(X, self.expansion_(X), intervals.spreads())
-        return found[:, 0] if self._single else found
+        intervals, X, values = self._about(X, "predict_std")
+        return self._shaped(intervals.times_scale(X, values, intervals.spreads()))
 
     @rowwise
     def cdf(self, X: Any, y: Any) -> Array:
@@ -310,12 +313,9 @@ class IntervalRegressor:
         >>> model.cdf([[0.0], [3.0]], 0.5).round(1)  # sinc(0) = 1, sinc(3) = 0
         array([0., 1.])
         """
-        intervals: Intervals = need_held_out(self, "intervals_", "cdf")
-        X = check_samples(self, X)
-        values = self.expansion_(X)
+        intervals, X, values = self._about(X, "cdf")
         shape = values.shape[:1] if self._single else values.shape
-        found = intervals.cdf(X, values, _targets(self, y, values, tuple(shape)))
-        return found[:, 0] if self._single else found
+        return self._shaped(intervals.cdf(X, values, _targets(self, y, values, tuple(shape))))
 
     predict_set = no_set
 
