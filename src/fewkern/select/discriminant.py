@@ -69,7 +69,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         goes on while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
         BudgetWarning says so where the error was still falling there.
     alpha : float or "auto", default "auto"
-        Penalty on the squared length of an axis in feature space.
+        Penalty on the squared length of an axis in feature space, as in :class:`FeatureVectorRegressor`.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
     class_weight : dict, "balanced" or None, default None

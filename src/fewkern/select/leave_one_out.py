@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import divide_where, one_hot, solve_triangular
+from fewkern.arrays.linalg import one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows
 from fewkern.arrays.numerics import largest_power
 from fewkern.arrays.sampling import random_generator
@@ -40,7 +40,7 @@ _MAX_LOOP_OUTPUTS = 3
 # Rows that are left out at most, one by one: models are fitted to all rows, and these compare the models. With half as
 # many, paths of hundreds of vectors ended too early on one of five large tables. Groups are all left out.
 MAX_LOO_ROWS = 5000
-# Leverage of a row counts as one, and a column as dependent, within this many units of rounding.
+# Leverage of a row counts as one within this many units of rounding.
 _ROUNDING_UNITS = 1e3
 
 
@@ -145,20 +145,6 @@ class _Design:
         return _Design(take_rows(self.X, rows), take_rows(self.root, rows), take_rows(self.w, rows))
 
 
-def _orthogonal(X: Array) -> Array:
-    """``Q`` of the problem without a ridge; zero where a column depends on those before it."""
-    xp = namespace(X)
-    Q, R = xp.linalg.qr(X, mode="reduced")
-    size = xp.abs(xp.linalg.diagonal(R))
-    dependent = xp.nonzero(size <= _ROUNDING_UNITS * eps(R) * xp.max(size))[0]
-    if not dependent.shape[0]:
-        return Q
-    # for example, the vectors span the constant: column j adds nothing, and its column of Q is noise
-    j = int(dependent[0])
-    rest = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1))
-    return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1)
-
-
 def loo_paths(
     G: Array, Y: Array, ridges: tuple[float, ...], weights: Array | None = None, scheme: LooScheme | None = None
 ) -> list[LooPath]:
@@ -167,36 +153,19 @@ def loo_paths(
     Notes
     -----
     ``n L^2`` flops in BLAS-3 for all ridges, and ``m L^2`` per ridge for ``m`` samples that are left out; once more per
-    ridge for more than three outputs, whatever their number. Without a ridge, models with as many unknowns as samples
-    (of positive weight) have no leave-one-out error; theirs is infinite. A row of leverage one is
-    predicted by the constant when it is left out.
+    ridge for more than three outputs, whatever their number. A row of leverage one is predicted by the constant when it
+    is left out.
     """
     design = _Design.of(G, weights)
     scheme = LooScheme() if scheme is None else scheme
     leaving = _LeavingOut(design, Y, scheme)
-    if any(ridge > 0 for ridge in ridges):
-        gram, cross = design.X.T @ design.X, design.X.T @ leaving.scaled
+    gram, cross = design.X.T @ design.X, design.X.T @ leaving.scaled
     paths = []
     for ridge in ridges:
-        if ridge > 0:
-            C, _ = ridge_factor(gram, ridge)
-            Q = solve_triangular(C, leaving.left_out.X.T).T
-            paths.append(leaving.path(Q, solve_triangular(C, cross)))
-        else:
-            paths.append(_path_without_ridge(design, leaving))
+        C, _ = ridge_factor(gram, ridge)
+        Q = solve_triangular(C, leaving.left_out.X.T).T
+        paths.append(leaving.path(Q, solve_triangular(C, cross)))
     return paths
-
-
-def _path_without_ridge(design: _Design, leaving: _LeavingOut) -> LooPath:
-    xp, (n, columns) = namespace(design.X), design.X.shape
-    count = int(xp.sum(xp.astype(design.w > 0, xp.int64)))
-    known = min(columns, count)
-    unused = xp.zeros((n, columns - known), dtype=design.X.dtype, device=device(design.X))
-    Q = xp.concat([_orthogonal(design.X[:, :known]), unused], axis=1)
-    path = leaving.path(leaving.of_left_out(Q), Q.T @ leaving.scaled)
-    if known == count:
-        path.error[count - 1 :] = xp.inf
-    return path
 
 
 class _LeavingOut:
@@ -290,24 +259,16 @@ def solve(
     r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, eq. (11) with its constant.
 
     ``groups`` are whole numbers, equal for samples that are left out together. Of many samples only some ``rows`` are
-    left out, one by one: ``n L^2`` flops for the solution, ``m L^2`` for ``m`` of them. There must be a ridge then.
+    left out, one by one: ``n L^2`` flops for the solution, ``m L^2`` for ``m`` of them.
     """
     xp = namespace(G)
     design = _Design.of(G, weights)
-    target, w, jitter = design.root[:, None] * Y, design.w, 0.0
+    target, w = design.root[:, None] * Y, design.w
     left_out = design if rows is None else design.take(rows)
-    if ridge > 0:
-        C, jitter = ridge_factor(design.X.T @ design.X, ridge)
-        Q = solve_triangular(C, left_out.X.T).T
-        cross = Q.T @ target if rows is None else solve_triangular(C, design.X.T @ target)
-        solution = solve_triangular(C, cross, transposed=True)
-    else:
-        # X = Q R = (Q U) diag(sizes) V': the solution of least length, where unknowns depend on each other
-        Q, R = xp.linalg.qr(design.X, mode="reduced")
-        U, sizes, Vt = xp.linalg.svd(R, full_matrices=False)
-        independent = sizes > _ROUNDING_UNITS * eps(R) * sizes[0]
-        Q = (Q @ U) * xp.astype(independent, Q.dtype)
-        solution = Vt.T @ divide_where(independent[:, None], Q.T @ target, sizes[:, None], 0.0)
+    C, jitter = ridge_factor(design.X.T @ design.X, ridge)
+    Q = solve_triangular(C, left_out.X.T).T
+    cross = Q.T @ target if rows is None else solve_triangular(C, design.X.T @ target)
+    solution = solve_triangular(C, cross, transposed=True)
     W, offset = solution[1:, :], solution[0, :]
     if groups is not None:
         return Solution(W, offset, _group_held_out(Q, Y, w, GroupBlocks.of(groups)), jitter)
@@ -319,7 +280,7 @@ def solve(
 
 def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, HeldOut]:
     """The same for the targets of samples, with leave-one-out predictions for all rows, or for ``MAX_LOO_ROWS``."""
-    rows = LooScheme.of(samples).rows if ridge > 0 else None
+    rows = LooScheme.of(samples).rows
     if rows is None:
         solution = solve(G, samples.targets, ridge, samples.weights, samples.groups)
         return solution, HeldOut(solution.held_out, samples)

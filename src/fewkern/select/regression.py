@@ -58,7 +58,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         BudgetWarning says so where the error was still falling there.
     alpha : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
-        mean of ``k(x, x)``.
+        mean of ``k(x, x)``; zero is the least beside which rounding is small.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
     center : bool or int, default False
