@@ -187,7 +187,8 @@ class IntervalRegressor:
     @rowwise
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
-        return self._shaped(self.expansion_(check_samples(self, X)))
+        X = check_samples(self, X)
+        return self._shaped(self.expansion_(X))
 
     def _shaped(self, values: Array) -> Array:
         """One column for targets that came as one."""
