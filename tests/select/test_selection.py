@@ -136,6 +136,12 @@ def test_stop_at_the_true_rank(rng, rule, centred, features, degree):
     assert found.fitness[-1] == pytest.approx(1.0, abs=1e-9)
 
 
+def test_more_vectors_than_were_reserved(rng):
+    X = 100 * rng.standard_normal((300, 2))
+    found = choose(Gram(Gaussian(length_scale=0.01), X))
+    np.testing.assert_allclose(found.G @ found.G.T, np.eye(300), atol=1e-12)
+
+
 def test_true_rank_in_float32(rng):
     X = rng.standard_normal((80, 2)).astype(np.float32)
     for rule in ("gain", "greedy", "random"):
