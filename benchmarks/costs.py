@@ -20,13 +20,13 @@ from benchmarks import scale_methods
 from benchmarks.measure import header
 from fewkern import FeatureVectorRegressor
 from fewkern.arrays.partitions import Partitions
-from fewkern.arrays.survey import Layout
-from fewkern.core.population import InMemory, Streamed
+from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import feature_statistics
 from fewkern.density.likelihood import expectation_maximization
 from fewkern.density.problem import AllRows, RoundMixture
 from fewkern.kernels import Gaussian
+from fewkern.populations import Layout, Streamed
 from fewkern.select.selection import SelectionRule, choose_basis
 
 FEATURES = 20
@@ -96,7 +96,7 @@ def survey_pass() -> None:
     lazy, labels = da.from_array(some.X, chunks=(1 << 16, FEATURES)), da.from_array(some.X[:, 0] > 0, chunks=1 << 16)
     with dask.config.set(scheduler="synchronous"):
         for name, columns, kind in (("bare", (), None), ("with labels", (labels,), "labels")):
-            layout = Layout("benchmark", kind, False)  # type: ignore[arg-type]
+            layout = Layout("benchmark", kind, False, ROWS)  # type: ignore[arg-type]
             cost = nanoseconds(ROWS, Streamed.of, Partitions.of("benchmark", lazy, *columns), layout, False)
             print(f"survey, {name}: {cost:.0f} ns per row", flush=True)
 

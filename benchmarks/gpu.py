@@ -21,7 +21,7 @@ from fewkern import (
 )
 from fewkern.arrays.namespace import to_numpy
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
 from fewkern.select.leave_one_out import loo_paths

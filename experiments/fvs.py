@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import KernelPCA
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from experiments import systems
@@ -42,7 +43,7 @@ def two_gaussians(settings: Values, run: int) -> Values:
         model = systems.fvs_classifier(settings["sigma"], settings["vectors"]).fit(X, y)
     else:
         model = systems.automatic_classifier().fit(X, y)
-    return {"rate": 100 * model.score(X_test, y_test), "vectors": len(model.basis_.indices)}
+    return {"rate": 100 * model.score(X_test, y_test), "vectors": len(systems.basis_of(model).indices)}
 
 
 @cache
@@ -72,7 +73,7 @@ def benchmark(settings: Values, run: int) -> Values:
         model = systems.automatic_classifier().fit(X, y)
     else:
         model = systems.fvs_classifier(settings["sigma"], settings["vectors"]).fit(X, y)
-    return {"error": 100 * (1 - model.score(X_test, y_test)), "vectors": len(model.basis_.indices)}
+    return {"error": 100 * (1 - model.score(X_test, y_test)), "vectors": len(systems.basis_of(model).indices)}
 
 
 def boundary_figure(settings: Values, run: int) -> Values:
@@ -92,13 +93,18 @@ def boundary_figure(settings: Values, run: int) -> Values:
     values: Values = {
         "points": X.round(3).tolist(),
         "labels": y.tolist(),
-        "circles": model.basis_.vectors.round(3).tolist(),
+        "circles": systems.basis_of(model).vectors.round(3).tolist(),
         "boundary": _zero_line(model.decision_function, X),
-        "vectors": len(model.basis_.indices),
+        "vectors": len(systems.basis_of(model).indices),
     }
-    if hasattr(model, "eigenvalues_"):
-        values["inertia"] = float(model.eigenvalues_[0])
+    if kind != "two gaussians":
+        values["inertia"] = _inertia(model)
     return values
+
+
+def _inertia(model: Any) -> float:
+    """Between- over total scatter on the first axis of a discriminant, which may be the last step of a pipeline."""
+    return float((model[-1] if isinstance(model, Pipeline) else model).eigenvalues_[0])
 
 
 # The kernel (x'y)^2 of Fig. 4; its feature space has three dimensions in the plane.
@@ -153,7 +159,7 @@ def sinc_figure(settings: Values, run: int) -> Values:
         return {"points": np.column_stack([X[:, 0], y]).round(3).tolist(), "labels": [""] * len(y)}
     if settings.get("curve") == "one run":
         model = systems.fvs_regressor(LinearSpline(), settings["vectors"]).fit(X, y)
-        chosen = model.basis_.indices
+        chosen = systems.basis_of(model).indices
         return {
             "x": x,
             "y": model.predict(X).round(4).tolist(),
@@ -179,7 +185,7 @@ def circles_curve(settings: Values, run: int) -> Values:
         model = systems.fvs_discriminant(settings["sigma"], vectors).fit(X, y)
         rates.append(100 * model.score(X_test, y_test))
         if vectors == 35:
-            inertia = float(model.eigenvalues_[0])
+            inertia = _inertia(model)
     return {"x": sizes, "y": rates, "inertia with 35 vectors": inertia, "rate with 35 vectors": rates[sizes.index(35)]}
 
 

@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from fewkern import (
     FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     FeatureVectorSelector,
     GraphEmbedding,
+    KernelBasis,
     RecursiveSoftMargin,
     RecursiveSVM,
     graphs,
@@ -27,6 +30,7 @@ __all__ = [
     "VERSIONS",
     "TwoClasses",
     "automatic_classifier",
+    "basis_of",
     "embedding",
     "fisher_embedding",
     "fvs_classifier",
@@ -60,13 +64,12 @@ def _paper_gaussian(sigma: float) -> Gaussian:
 class TwoClasses:
     """FVS-LR as a classifier: the regression on -1 and 1, and its sign."""
 
-    def __init__(self, regressor: FeatureVectorRegressor) -> None:
+    def __init__(self, regressor: Any) -> None:
         self.regressor = regressor
 
     def fit(self, X: Any, y: Any) -> TwoClasses:
         self.classes_ = np.unique(y)
         self.regressor.fit(X, np.where(y == self.classes_[1], 1.0, -1.0))
-        self.basis_ = self.regressor.basis_
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -81,24 +84,36 @@ def fvs_classifier(sigma: float, vectors: int) -> TwoClasses:
     return TwoClasses(fvs_regressor(_paper_gaussian(sigma), vectors))
 
 
-def fvs_regressor(kernel: Any, vectors: int) -> FeatureVectorRegressor:
+def basis_of(model: Any) -> KernelBasis:
+    """The chosen vectors of a system."""
+    model = model.regressor if isinstance(model, TwoClasses) else model
+    found: KernelBasis = model[0].basis_ if isinstance(model, Pipeline) else model.basis_
+    return found
+
+
+def fvs_regressor(kernel: Any, vectors: int) -> Pipeline:
     """FVS-LR as the paper has it: its rule, centered at the nearest sample, no ridge, all vectors asked for."""
-    return FeatureVectorRegressor(kernel=kernel, n_vectors=vectors, rule="greedy", center=True, alpha=0.0)
+    return make_pipeline(_selector(kernel, vectors), LinearRegression())
 
 
-def fvs_discriminant(sigma: float, vectors: int) -> FeatureVectorDiscriminant:
-    """FVS-LDA with a Gaussian kernel."""
-    return FeatureVectorDiscriminant(kernel=_paper_gaussian(sigma), n_vectors=vectors, rule="greedy", alpha=0.0)
+def fvs_discriminant(sigma: float, vectors: int) -> Pipeline:
+    """FVS-LDA with a Gaussian kernel: the discriminant on the features of the vectors."""
+    axes = FeatureVectorDiscriminant(kernel="linear", n_vectors=vectors, alpha=0.0)
+    return make_pipeline(_selector(_paper_gaussian(sigma), vectors), axes)
 
 
 def polynomial_discriminant(kernel: Any) -> FeatureVectorDiscriminant:
     """FVS-LDA with as many vectors as the feature space of ``kernel`` has dimensions, not centered."""
-    return FeatureVectorDiscriminant(kernel=kernel, alpha=0.0, n_vectors=100, center=False)
+    return FeatureVectorDiscriminant(kernel=kernel, alpha=0.0, n_vectors=100)
 
 
 def fvs_selector(sigma: float, vectors: int) -> FeatureVectorSelector:
     """The selection alone."""
-    return FeatureVectorSelector(kernel=_paper_gaussian(sigma), max_vectors=vectors, rule="greedy", center=True)
+    return _selector(_paper_gaussian(sigma), vectors)
+
+
+def _selector(kernel: Any, vectors: int) -> FeatureVectorSelector:
+    return FeatureVectorSelector(kernel=kernel, max_vectors=vectors, rule="greedy", center=True)
 
 
 def automatic_classifier(prefer: str = "balanced") -> TwoClasses:

@@ -11,7 +11,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 import fewkern as fk
-from fewkern.learn.background import fit_background
+from fewkern.arrays.neighbors import weighted_centers
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))
@@ -49,6 +49,7 @@ def test_shares_add_up_to_the_prediction(name):
         if background is not None:
             assert_allclose(found.baseline, values(background).mean(axis=0), atol=1e-10)
     assert found.values.shape[:2] == X.shape
+    assert 8 < len(model.background_.centers) <= 16
     assert found.feature_names == ("feature 0", "feature 1", "feature 2")
 
 
@@ -77,10 +78,22 @@ def test_a_background_must_have_the_columns_of_the_fit():
         fk.KernelRegressor(n_vectors=8).fit(X, NUMBERS).explain(X, X[:, :2])
 
 
-def test_a_saved_model_explains_the_same(tmp_path):
-    model = fk.KernelClassifier(n_vectors=8).fit(X, THREE)
+@pytest.mark.parametrize("name", ["three classes", "FeatureVectorRegressor", "ForwardKernelFisher", "SVC"])
+def test_a_saved_model_explains_the_same(name, tmp_path):
+    model = MODELS[name]()
     again = fk.load(fk.save(model, tmp_path / "model.npz"))
     assert_array_equal(again.explain(X[:5]).values, model.explain(X[:5]).values)
+
+
+@pytest.mark.parametrize("name", ["FeatureVectorDiscriminant", "SparseKernelFisher", "KernelRidge"])
+def test_the_baseline_of_every_model_is_that_of_the_rows(name):
+    model = MODELS[name]()
+    values = getattr(model, "decision_function", model.predict)
+    spread = values(X).std(axis=0)
+    assert_allclose(model.explain(X[:2]).baseline, values(X).mean(axis=0), atol=0.3 * spread.max())
+    moved = X + [100.0, 0.0, 0.0]  # in the columns of the samples, wherever these lie
+    kept = fk.FeatureVectorRegressor(kernel=fk.kernels.Gaussian(2.0)).fit(moved, NUMBERS).background_
+    assert_allclose(kept.weights @ kept.centers * 2.0, moved.mean(axis=0), rtol=1e-9)
 
 
 def test_precision_and_sparse_samples():
@@ -103,15 +116,15 @@ def test_the_background_of_a_given_basis_is_its_vectors():
 def test_centers_stand_for_the_rows_and_are_none():
     rows = np.vstack([RNG.normal(size=(200, 2)), [[50.0, 50.0]]])
     weights = RNG.uniform(0.5, 2, len(rows))
-    found = fit_background(rows, weights)
-    assert found.centers.shape[0] <= 16
-    assert_allclose(found.weights.sum(), 1)
-    assert_allclose(found.weights @ found.centers, weights @ rows / weights.sum())
-    assert min(np.abs(rows - center).max(axis=1).min() for center in found.centers) > 1e-6
+    centers, shares = weighted_centers(rows, weights)
+    assert len(centers) <= 16
+    assert_allclose(shares.sum(), 1)
+    assert_allclose(shares @ centers, weights @ rows / weights.sum())
+    assert min(np.abs(rows - center).max(axis=1).min() for center in centers) > 1e-6
 
 
 @pytest.mark.parametrize("rows", [np.zeros((40, 2)), np.ones((1, 2)), np.repeat(np.eye(2), 10, axis=0)])
 def test_few_different_rows_have_few_centers(rows):
-    found = fit_background(rows, np.ones(len(rows)))
-    assert len(found.centers) == len(np.unique(rows, axis=0))
-    assert_allclose(found.weights.sum(), 1)
+    centers, shares = weighted_centers(rows, np.ones(len(rows)))
+    assert len(centers) == len(np.unique(rows, axis=0))
+    assert_allclose(shares.sum(), 1)

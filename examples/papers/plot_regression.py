@@ -8,15 +8,16 @@ The sinc function with strong noise, the linear spline kernel, and the greedy ru
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
 
-from fewkern import FeatureVectorRegressor, KernelRegressor
+from fewkern import FeatureVectorSelector, KernelRegressor
 from fewkern.datasets import make_sinc
 from fewkern.kernels import LinearSpline
 
 X, y = make_sinc(100, noise=0.5, random_state=0)
-paper = FeatureVectorRegressor(
-    kernel=LinearSpline(), n_vectors=6, rule="greedy", alpha=0.0
-).fit(X, y)
+greedy = FeatureVectorSelector(kernel=LinearSpline(), max_vectors=6, rule="greedy")
+paper = make_pipeline(greedy, LinearRegression()).fit(X, y)
 automatic = KernelRegressor().fit(X, y)
 
 # %%
@@ -30,6 +31,6 @@ ax.plot(
     automatic.predict(grid),
     label=f"KernelRegressor: {automatic.n_vectors_} vectors",
 )
-kept = paper.basis_.indices
+kept = greedy.indices_
 ax.plot(X[kept, 0], y[kept], "o", mfc="none", mec="k", ms=9)
 ax.legend(frameon=False)

@@ -29,12 +29,12 @@ from fewkern.arrays.validation import (
     validate_weights,
 )
 from fewkern.core.conformal import HeldOutScores
+from fewkern.core.explanation import differentiable, feature_importances, fit_background
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Kernel, as_kernel
 from fewkern.core.path import TOLERANCE, Path
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
-from fewkern.core.sensitivity import differentiable, feature_importances
 
 __all__ = [
     "CONSTRAINTS",
@@ -51,6 +51,7 @@ __all__ = [
     "constraints",
     "held_out_scores",
     "is_pairwise",
+    "keep_background",
     "keep_importances",
     "kept_importances",
     "need_held_out",
@@ -71,8 +72,6 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 # What every parameter of that name accepts, wherever it occurs.
 CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [str, Kernel, callable],
-    "center": ["boolean", StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-    "basis_tol": [None, Interval(Real, 0, 1, closed="neither")],
     "prefer": [StrOptions(set(TOLERANCE))],
     "max_vectors": [None, _COUNT],
     "n_components": [None, _COUNT],
@@ -193,10 +192,14 @@ def keep_importances(estimator: Any, samples: Samples) -> None:
     expansion, scores = estimator.expansion_, getattr(estimator, "class_scores_", None)
     estimator._importances = None
     if differentiable(expansion) and not is_sparse(samples.X):
-        linear = None if scores is None else scores.weights
         with quiet():  # a kernel may be so narrow that its slopes are no numbers
-            found = feature_importances(expansion if linear is None else expansion.then(linear), samples)
+            found = feature_importances(expansion if scores is None else scores.of(expansion), samples)
         estimator._importances = found if all_finite(found) else None
+
+
+def keep_background(estimator: Any, samples: Samples) -> None:
+    """Assign what ``explain`` compares with; None where it compares with the vectors."""
+    estimator.background_ = fit_background(estimator.expansion_, samples)
 
 
 def path_of(estimator: Any) -> Path | None:
@@ -208,8 +211,7 @@ def path_of(estimator: Any) -> Path | None:
 def vectors_moved(estimator: Any) -> bool:
     """Whether the vectors of a fitted estimator were moved, and are samples no more."""
     expansion = getattr(estimator, "expansion_", None)
-    learned = isinstance(expansion, GaussianExpansion) and expansion.indices is None
-    return learned or bool(getattr(estimator, "refined_", False))
+    return isinstance(expansion, GaussianExpansion) and expansion.indices is None
 
 
 def warn_of_fewer_components(estimator: Any) -> None:

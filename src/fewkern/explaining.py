@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fewkern.arrays.namespace import Array, asarray_like, to_numpy
@@ -24,10 +23,9 @@ def explain(self: Any, X: Any, background: Any = None) -> Explanation:
     ----------
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
     background : array, data frame or sparse matrix of shape (n_points, n_features), or None, default None
-        Samples to compare with, equally weighted. None takes what the model keeps: ``background_`` of
-        :class:`~fewkern.KernelRegressor` and :class:`~fewkern.KernelClassifier`, at most 16 weighted centers of the
-        training samples (means of groups, not samples); of other models, of sparse samples and of a model that was
-        given its basis, the vectors, equally weighted.
+        Samples to compare with, equally weighted. None takes what the model keeps, ``background_``: at most 16 weighted
+        centers of the training samples (means of groups, not samples). Of sparse samples, and where the model was given
+        its basis, the vectors, equally weighted.
 
     Returns
     -------
@@ -61,8 +59,4 @@ def _function(estimator: Any) -> Any:
             f"{type(estimator).__name__}.explain: shares have a closed form for Gaussian kernels only, and this model "
             f'has {getattr(function, "kernel", type(function).__name__)}; fit it with kernel="gaussian".'
         )
-    if scores is not None and scores.weights is not None:
-        function = function.then(scores.weights)
-    if scores is not None and scores.offset is not None:
-        function = replace(function, offset=function.offset + scores.offset)
-    return function
+    return function if scores is None else scores.of(function)

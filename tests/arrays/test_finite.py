@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.arrays.numerics import all_finite, largest_power, power_of_two, quiet, squarable
+from fewkern.arrays.numerics import all_finite, largest_power, power_of_two, squarable
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -32,13 +32,6 @@ def test_squares_of_what_is_squarable_are_numbers():
         assert limit == pytest.approx(expected, rel=0.1)
         assert np.isfinite(1e3 * np.array(limit, dtype) ** 2)
         assert np.array(1 / limit, dtype) ** 2 > np.finfo(dtype).smallest_normal
-
-
-def test_quiet():
-    with quiet():
-        assert np.isinf(np.array([1e300]) * 1e300)[0]
-    with pytest.warns(RuntimeWarning, match="overflow"):
-        np.array([1e300]) * 1e300
 
 
 def test_the_largest_entry_may_be_negative():

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.arrays import blocks, namespace, validation
+from fewkern.arrays import blocks, namespace
+from fewkern.arrays.sampling import random_generator
 
 
 def test_namespace_of_numpy_and_sparse(rng):
@@ -51,7 +52,7 @@ def test_row_blocks_cover_all_rows_once():
 
 def test_random_generator():
     for seed in (3, np.random.SeedSequence(3), [3, 4]):
-        one, two = (validation.random_generator(seed).random() for _ in "ab")
+        one, two = (random_generator(seed).random() for _ in "ab")
         assert one == two
     state = np.random.RandomState(0)
-    assert validation.random_generator(state).random() != validation.random_generator(state).random()
+    assert random_generator(state).random() != random_generator(state).random()

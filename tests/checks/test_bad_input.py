@@ -54,11 +54,10 @@ def test_constant_features(model, data):
 
 
 @every(VECTORS)
-@pytest.mark.parametrize("rule", ["gain", "greedy", "random", "uniform"])
-def test_duplicated_rows(model, rule, data):
+def test_duplicated_rows(model, data):
     X, y = data
     X, y = np.repeat(X[:10], 8, axis=0), np.repeat(y[:10], 8)
-    fitted = clone(model).set_params(rule=rule, max_vectors=60, kernel=Gaussian(length_scale=1.0)).fit(X, y)
+    fitted = clone(model).set_params(max_vectors=60, kernel=Gaussian(length_scale=1.0)).fit(X, y)
     rows = [tuple(row) for row in X[fitted.indices_]]
     assert len(rows) == len(set(rows)) <= 10
     assert np.all(np.isfinite(use(fitted, X)))
@@ -88,7 +87,7 @@ def test_zero_kernel_diagonal(model):
 def test_identical_samples_with_a_centre(model):
     y = np.arange(10) % 2
     with pytest.raises(ValueError, match="use another kernel, or center=False"):
-        clone(model).set_params(rule="greedy").fit(np.ones((10, 2)), y)
+        clone(model).set_params(center=True).fit(np.ones((10, 2)), y)
 
 
 @every(ALL)
@@ -173,7 +172,6 @@ def test_weights_that_do_not_fit(model, data):
 @every(VECTORS)
 def test_parameters(model, data):
     for parameter, values in {
-        "rule": ["best"],
         "max_vectors": [0, 2.5],
         "center": [-1, "yes"],
         "kernel": [3],

@@ -70,20 +70,18 @@ def test_frames_out_and_feature_names(model, data):
 
 
 @every(VECTORS)
-@pytest.mark.parametrize("rule", ["gain", "random", "uniform"])
-def test_same_seed_same_model(model, rule, data):
+def test_same_seed_same_model(model, data):
     X, y = data
-    one, two, other = (clone(model).set_params(rule=rule, random_state=seed).fit(X, y) for seed in (1, 1, 2))
+    one, two, other = (clone(model).set_params(random_state=seed).fit(X, y) for seed in (1, 1, 2))
     assert one.indices_.tolist() == two.indices_.tolist() != other.indices_.tolist()
-    generators = [clone(model).set_params(rule=rule, random_state=np.random.RandomState(4)).fit(X, y) for _ in "ab"]
+    generators = [clone(model).set_params(random_state=np.random.RandomState(4)).fit(X, y) for _ in "ab"]
     assert generators[0].indices_.tolist() == generators[1].indices_.tolist()
 
 
 @every(VECTORS)
-@pytest.mark.parametrize("rule", ["gain", "greedy"])
-def test_fitted_attributes(model, rule, data):
+def test_fitted_attributes(model, data):
     X, y = data
-    fitted = fresh(model, rule=rule, **unmoved(model)).fit(X, y)
+    fitted = fresh(model, **unmoved(model)).fit(X, y)
     assert fitted.n_vectors_ == len(fitted.indices_) == len(fitted.vectors_)
     np.testing.assert_array_equal(fitted.vectors_, X[fitted.indices_])
     assert np.all(np.diff(fitted.fitness_) >= 0)
@@ -94,14 +92,14 @@ def test_fitted_attributes(model, rule, data):
 
 
 @every(VECTORS)
-@pytest.mark.parametrize("rule", ["gain", "greedy"])
-def test_precomputed_kernel_equals_the_direct_one(model, rule, data):
+@pytest.mark.parametrize("center", [False, True])
+def test_precomputed_kernel_equals_the_direct_one(model, center, data):
     X, y = data
     kernel = Gaussian(length_scale=0.7)
     new = X[:20] + 0.05
-    direct = clone(model).set_params(kernel=kernel, rule=rule).fit(X, y)
+    direct = clone(model).set_params(kernel=kernel, center=center).fit(X, y)
     K = kernel(X, X)
-    given = clone(model).set_params(kernel="precomputed", rule=rule).fit(K, y)
+    given = clone(model).set_params(kernel="precomputed", center=center).fit(K, y)
     assert given.indices_.tolist() == direct.indices_.tolist()
     assert_same_outputs(direct, given, new, kernel(new, X), tolerance=1e-6)
 
@@ -124,7 +122,7 @@ def test_sparse_equals_dense(model, kernel, data):
 @every(VECTORS)
 def test_float32_and_float64_agree(model, data):
     X, y = data
-    settings = {"kernel": Gaussian(length_scale=1.0), "max_vectors": 5, "rule": "greedy"}
+    settings = {"kernel": Gaussian(length_scale=1.0), "max_vectors": 5}
     small = clone(model).set_params(**settings).fit(X.astype(np.float32), y)
     large = clone(model).set_params(**settings).fit(X, y)
     for one, other in zip(outputs(small, X.astype(np.float32)).values(), outputs(large, X).values()):
@@ -137,7 +135,7 @@ def test_pipeline_grid_search_and_cross_validation(model, data):
     X, y = data
     pipe = make_pipeline(StandardScaler(), clone(model))
     prefix = type(model).__name__.lower()
-    grid = {f"{prefix}__alpha": [1e-2, 1e4], f"{prefix}__rule": ["gain", "greedy"]}
+    grid = {f"{prefix}__alpha": [1e-2, 1e4], f"{prefix}__center": [False, True]}
     search = GridSearchCV(pipe, grid, cv=2).fit(X, y)
     assert search.best_params_[f"{prefix}__alpha"] == 1e-2
     assert cross_val_score(clone(model), X, y, cv=3).mean() > (0.75 if is_classifier(model) else 0.3)

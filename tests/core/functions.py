@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
-from fewkern.core.preparation import Preparation
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 
 
 def table(rng, n=60):

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from fewkern.core.basis import KernelBasis
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.kernels import Gaussian, Linear, Precomputed
 from fewkern.select.selection import SelectionRule, approximate_center, select_vectors
 

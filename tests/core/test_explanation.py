@@ -6,12 +6,11 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.integrate import quad
 
-from fewkern.arrays.line_integrals import line_integrals
+from fewkern.arrays.numerics import line_integrals
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background, background_of, explainable, shares
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian, Polynomial
-from fewkern.core.preparation import Preparation
 
 
 def learned(rng, d=4, m=6, q=2, r=2, width=1.0):

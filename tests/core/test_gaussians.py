@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewkern.core.conformal import HeldOutScores, Novelty
-from fewkern.core.gaussians import GaussianExpansion
+from fewkern.core.explanation import differentiable, feature_importances
+from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian
-from fewkern.core.preparation import Preparation
 from fewkern.core.samples import Samples
-from fewkern.core.sensitivity import differentiable, feature_importances
 from fewkern.select.selector import FeatureVectorSelector
 from tests.core.functions import basis, function, preparation, table
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fewkern.core.kernel import Kernel, Parameters
-from fewkern.margins.rules import GraphRule
+from fewkern.core.kernel import Parameters
 
 
 @dataclass(eq=False)
@@ -39,8 +38,3 @@ def test_equality_is_by_value():
     assert Example() != 3
     with pytest.raises(TypeError, match="unhashable"):
         hash(Example())
-
-
-def test_kernels_and_graph_rules_share_it():
-    for name in ("get_params", "set_params", "__eq__"):
-        assert getattr(Kernel, name) is getattr(GraphRule, name) is getattr(Parameters, name)

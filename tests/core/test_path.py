@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.path import Path, Stop, smallest_within
+from fewkern.core.path import Path, Stop, peel, smallest_within
 
 
 def trace(error, chosen, **more):
@@ -81,3 +81,36 @@ def test_sizes_that_were_not_tried_say_nothing_of_the_end():
     assert not Path(axes, error, 0.01 * np.ones((2, 4)), (0, 2)).open_end
     assert Path(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).open_end
     assert Path(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).at_edge == ()
+
+
+class Numbers:
+    """What is left of a list; ``width`` of them are taken at a time, largest first."""
+
+    def __init__(self, values, width=1):
+        self.left, self.width = sorted(values, reverse=True), width
+
+    def find(self):
+        return self.left[: self.width] or Stop.RANK
+
+    def remove(self, found):
+        self.left = self.left[len(found) :]
+        return found
+
+
+def test_until_nothing_is_left():
+    done = peel(Numbers([3, 1, 2]), limit=10)
+    assert (done.records, done.stop) == ((3, 2, 1), Stop.RANK)
+
+
+def test_until_the_limit():
+    state = Numbers([3, 1, 2])
+    done = peel(state, limit=2)
+    assert (done.records, done.stop, state.left) == ((3, 2), Stop.LIMIT, [1])
+
+
+def test_a_block_may_give_several_records():
+    assert peel(Numbers(range(5), width=2), limit=3).records == (4, 3, 2, 1)
+
+
+def test_nothing_asked():
+    assert peel(Numbers([1]), limit=0).records == ()

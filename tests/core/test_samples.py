@@ -47,14 +47,6 @@ def test_original_numbers_of_an_expansion():
     np.testing.assert_array_equal(pairwise.original(one).vectors, [[2]])
 
 
-def test_some_keep_the_shares_of_the_classes(rng):
-    codes = np.repeat([0, 1], [900, 100])
-    some = Samples.of(np.zeros((1000, 1)), codes=codes, n_classes=2).some(100, rng)
-    assert np.bincount(some.codes).tolist() == [90, 10]
-    assert (np.diff(some.rows) > 0).all()
-    assert Samples.of(np.zeros((1000, 1))).some(100, rng).n == 100
-
-
 def test_folds_hold_every_sample_out_once_and_know_no_absent_row():
     codes = np.arange(20) % 2
     weights = np.ones(20)

@@ -34,6 +34,17 @@ def test_shares_of_one_score():
     np.testing.assert_allclose(link.probabilities(np.array([[0.5], [3.0]])), [[0.25, 0.75], [0.0, 1.0]])
 
 
+@pytest.mark.parametrize("values", [np.array([[0.4], [-2.0]]), np.array([[0.1, 0.5, -1.0], [1.0, 0.0, 0.3]])])
+@pytest.mark.parametrize("offset", [False, True])
+def test_other_priors_multiply_the_probabilities(values, offset):
+    classes = max(2, values.shape[1])
+    link = ClassScores(factor=2.5, offset=np.linspace(0.2, 0.6, values.shape[1]) if offset else None)
+    ratio = np.linspace(0.5, 3.0, classes)
+    expected = link.probabilities(values) * ratio
+    found = link.with_priors(ratio).probabilities(values)
+    np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
+
+
 def test_goes_where_the_values_are(foreign, rng):
     to, back = foreign
     link = ClassScores(weights=rng.standard_normal((2, 3)), offset=rng.standard_normal(3))

@@ -5,32 +5,21 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 
 from fewkern import (
     FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
-    FeatureVectorSelector,
     KernelClassifier,
     KernelRegressor,
 )
 from fewkern.arrays.partitions import PartitionError
-from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from tests.checks.everyone import public_estimators
+from tests.dask.test_same_model import MODELS
 
 N, SAMPLE, BLOCK = 900, 240, 128
-STREAMING = {
-    "learner": KernelClassifier(max_vectors=12),
-    "learner of numbers": KernelRegressor(max_vectors=12),
-    "regressor": FeatureVectorRegressor(max_vectors=20),
-    "discriminant": FeatureVectorDiscriminant(max_vectors=20),
-    "discriminant-weighted": FeatureVectorDiscriminant(max_vectors=20, class_weight={"left": 1, "right": 9}),
-    "pca": FeatureVectorPCA(max_vectors=20, n_components=3),
-    "selector": FeatureVectorSelector(max_vectors=20),
-}
 
 
 @pytest.fixture(scope="module")
@@ -38,41 +27,6 @@ def table():
     X, y = make_banana(N, random_state=1)
     X = np.column_stack([X, np.cos(X[:, 0])])
     return X, np.where(y > 0, "right", "left"), X[:, 0] * X[:, 1]
-
-
-def values(model, X):
-    for method in ("predict_proba", "predict", "transform", "score_samples"):
-        if hasattr(model, method):
-            return getattr(model, method)(X)
-    raise AssertionError(model)
-
-
-def targets(name, table):
-    return table[2] if name in ("regressor", "learner of numbers") else table[1]
-
-
-@pytest.mark.parametrize("name", STREAMING)
-def test_the_same_model_as_in_memory(name, table):
-    X, y, model = table[0], targets(name, table), STREAMING[name]
-    here = clone(model).fit(X, y)
-    there = clone(model)
-    there.fit(da.from_array(X, chunks=(333, 2)), da.from_array(y, chunks=100))
-    if name != "selector":  # in memory it looks at all rows
-        np.testing.assert_array_equal(there.vectors_, here.vectors_)
-        np.testing.assert_allclose(values(there, X), values(here, X), atol=1e-10)
-    assert isinstance(there.vectors_, np.ndarray)
-    if there.indices_ is not None and not getattr(there, "refined_", False):
-        np.testing.assert_array_equal(X[there.indices_], there.vectors_)
-
-
-@pytest.mark.parametrize("name", ["learner", "discriminant", "pca"])
-def test_the_same_model_for_any_chunking(table, name):
-    X, y, model = table[0], table[1], STREAMING[name]
-    whole = da.from_array(X, chunks=(N, 3))
-    one = clone(model).fit(whole, y)
-    for chunks in ((450, 450), (0, 1, 0, 898, 1)):
-        other = clone(model).fit(whole.rechunk((chunks, (1, 2))), da.from_array(y, chunks=(chunks,)))
-        np.testing.assert_array_equal(values(one, X), values(other, X))
 
 
 def test_the_coefficients_come_from_all_rows(table):
@@ -84,27 +38,6 @@ def test_the_coefficients_come_from_all_rows(table):
     one = FeatureVectorRegressor(max_vectors=5).fit(chunked, t)
     two = FeatureVectorRegressor(max_vectors=5).fit(chunked, other)
     assert np.abs(one.predict(X) - two.predict(X)).max() > 0.1
-
-
-def test_a_sample_of_all_rows_is_the_fit_in_memory(table, monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
-    X, y, _ = table
-    here, there = KernelClassifier().fit(X, y), KernelClassifier().fit(da.from_array(X, chunks=400), y)
-    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-10)
-    assert here.held_out_error_ == there.held_out_error_
-
-
-@pytest.mark.parametrize("name", ["regressor", "discriminant", "pca", "selector"])
-def test_rows_of_weight_zero_are_absent(name, table):
-    X, y, model = table[0], targets(name, table), STREAMING[name]
-    w = np.ones(N)
-    w[::2] = 0
-    chunked = [da.from_array(a, chunks=(300, *a.shape[1:])) for a in (X, y, w)]
-    there = clone(model).fit(chunked[0], chunked[1], sample_weight=chunked[2])
-    here = clone(model).fit(X, y, sample_weight=w)
-    if name != "selector":
-        np.testing.assert_allclose(values(there, X), values(here, X), atol=1e-10)
-    assert np.all(there.indices_ % 2 == 1)
 
 
 def test_predictions_are_lazy_and_of_the_same_kind(table):
@@ -154,12 +87,6 @@ def test_unknown_sizes_and_empty_partitions(table):
     again = FeatureVectorDiscriminant(max_vectors=10).fit(array, kept.y.to_numpy())
     np.testing.assert_array_equal(again.decision_function(X), there.decision_function(new))
     assert np.isnan(array.shape[0])  # the user's array is as it was
-
-
-def test_single_precision_stays(table):
-    X, y, _ = table
-    model = FeatureVectorDiscriminant(max_vectors=10).fit(da.from_array(X.astype(np.float32), chunks=300), y)
-    assert model.vectors_.dtype == model.expansion_.coef.dtype == np.float32
 
 
 def test_rare_classes_are_in_the_sample(table):
@@ -235,9 +162,8 @@ def test_a_partition_that_fails_is_named(table):
 
 def test_estimators_that_need_all_rows_say_so(table):
     X, y, _ = table
-    elsewhere = {"ForwardDensity", "ForwardKernelFisher", "GraphEmbedding", "RecursiveSVM", "SparseKernelFisher"}
     for name, estimator in public_estimators().items():
-        if name not in elsewhere and estimator not in map(type, STREAMING.values()):
+        if estimator not in map(type, MODELS.values()):
             with pytest.raises(TypeError, match=f"{name}: X is a Dask collection"):
                 estimator().fit(da.from_array(X, chunks=300), y)
 

@@ -1,14 +1,10 @@
 """Densities of Dask collections: choices on a sample, moments, weights and EM iterations from all rows."""
 
-from itertools import pairwise
-
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewkern import DensityClassifier, ForwardDensity, ParzenDensity, ReducedSetDensity
@@ -28,33 +24,6 @@ SETTINGS = {
 @pytest.fixture(scope="module")
 def X():
     return make_banana(N, random_state=1)[0]
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_the_same_density_as_in_memory(name, X):
-    here = clone(SETTINGS[name]).fit(X)
-    there = clone(SETTINGS[name]).fit(da.from_array(X, chunks=(333, 1)))
-    np.testing.assert_allclose(there.score_samples(X), here.score_samples(X), atol=1e-10)
-    assert there.bandwidth_ == pytest.approx(here.bandwidth_, rel=1e-12)
-    for attribute in ("vectors_", "weights_", "bandwidths_"):
-        assert isinstance(getattr(there, attribute), np.ndarray)
-
-
-@settings(max_examples=5)
-@given(st.lists(st.integers(0, N), max_size=5))
-@pytest.mark.parametrize("name", ["bic", "squared error"])
-def test_the_same_density_for_any_chunking(X, name, cuts):
-    chunks = tuple(b - a for a, b in pairwise([0, *sorted(cuts), N]))
-    whole = da.from_array(X, chunks=(N, 2))
-    one, other = (clone(SETTINGS[name]).fit(lazy) for lazy in (whole, whole.rechunk((chunks, (1, 1)))))
-    np.testing.assert_array_equal(one.score_samples(X), other.score_samples(X))
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_a_sample_of_all_rows_is_the_fit_in_memory(name, X, monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
-    here, there = (clone(SETTINGS[name]).fit(rows) for rows in (X, da.from_array(X, chunks=400)))
-    np.testing.assert_array_equal(there.score_samples(X), here.score_samples(X))
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -111,14 +80,6 @@ def test_a_feature_that_is_constant_in_all_rows_or_in_the_sample(X):
     found = AllRows.of(population.InMemory(Samples.of(flat)), "std").scaling
     assert found.constant == 0
     np.testing.assert_allclose(found.transform, 1 / flat.std(axis=0), rtol=1e-9)
-
-
-def test_rows_of_weight_zero_are_absent(X):
-    w = np.ones(N)
-    w[:200], w[::3] = 0, 0  # a whole block, and others
-    there = ForwardDensity(max_vectors=5).fit(da.from_array(X, chunks=300), sample_weight=da.from_array(w, chunks=100))
-    here = ForwardDensity(max_vectors=5).fit(X, sample_weight=w)
-    np.testing.assert_allclose(there.score_samples(X), here.score_samples(X), atol=1e-10)
 
 
 def test_unknown_sizes_and_empty_partitions(X):

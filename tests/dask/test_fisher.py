@@ -7,7 +7,6 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 
 from fewkern import ForwardKernelFisher, SparseKernelFisher
-from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.fisher import fitting
 
@@ -19,7 +18,6 @@ GIVEN = [
     (SparseKernelFisher(alpha=0.01, q=2.0), 3),
     (ForwardKernelFisher(n_vectors=6), 3),
 ]
-CHOSEN = [(SparseKernelFisher(), 2), (ForwardKernelFisher(), 2)]
 
 
 def table(n_classes=2):
@@ -27,28 +25,6 @@ def table(n_classes=2):
     X = rng.standard_normal((N, 2))
     angle = np.arctan2(X[:, 1], X[:, 0]) + np.pi + 0.3 * rng.standard_normal(N)
     return X, np.array(["a", "b", "c"])[(angle // (2 * np.pi / n_classes)).astype(int) % n_classes]
-
-
-@pytest.mark.parametrize(("model", "n_classes"), [*GIVEN, *CHOSEN], ids=str)
-def test_the_same_model_as_in_memory_for_any_chunking(model, n_classes):
-    X, y = table(n_classes)
-    here = clone(model).fit(X, y)
-    chunks = ((0, 400, 1, 499), (1, 1))
-    there = clone(model).fit(da.from_array(X, chunks=chunks), da.from_array(y, chunks=77))
-    np.testing.assert_array_equal(there.indices_, here.indices_)
-    np.testing.assert_array_equal(X[there.indices_], there.vectors_)
-    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-10)
-    assert here.score(X, y) > 0.8
-    other = clone(model).fit(da.from_array(X, chunks=(N, 2)), y)
-    np.testing.assert_array_equal(other.predict_proba(X), there.predict_proba(X))
-
-
-@pytest.mark.parametrize("model", [SparseKernelFisher(alpha=0.01), ForwardKernelFisher(n_vectors=6)], ids=str)
-def test_a_sample_of_all_rows_is_the_fit_in_memory(model, monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
-    X, y = table()
-    here, there = clone(model).fit(X, y), clone(model).fit(da.from_array(X, chunks=200), y)
-    np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
 
 
 def test_choices_are_made_on_fewer_rows_than_the_sample(monkeypatch):
@@ -107,14 +83,3 @@ def test_error_reduction_ratios_are_those_of_all_rows():
         left.append(np.sum((Y - K @ np.linalg.lstsq(K, Y, rcond=None)[0]) ** 2) / np.sum(Y**2))
     np.testing.assert_allclose(model.path_.objectives, left, atol=1e-8)
     assert sum(model.error_reduction_) == pytest.approx(1 - left[-1])
-
-
-def test_weights_and_single_precision():
-    X, y = table()
-    weights = np.random.default_rng(0).integers(0, 3, N).astype(float)
-    chunked = [da.from_array(a, chunks=(300, *a.shape[1:])) for a in (X.astype(np.float32), y, weights)]
-    there = SparseKernelFisher(class_weight="balanced").fit(chunked[0], chunked[1], sample_weight=chunked[2])
-    here = SparseKernelFisher(class_weight="balanced").fit(X.astype(np.float32), y, sample_weight=weights)
-    assert there.expansion_.coef.dtype == np.float32
-    assert np.all(weights[there.indices_] > 0)
-    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-4)

@@ -15,7 +15,7 @@ from fewkern import (
     base,
 )
 from fewkern.arrays import partitions
-from fewkern.arrays.survey import Layout
+from fewkern.populations import Layout
 from fewkern.select import selector
 
 N, D = 30_000, 40

@@ -1,12 +1,8 @@
 """Recursive margins and graph embedding of Dask collections: the directions of all rows, however they are cut."""
 
-from itertools import pairwise
-
 import dask.array as da
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
@@ -16,11 +12,8 @@ from fewkern.core.samples import Samples
 N, SAMPLE, BLOCK = 1000, 250, 256
 MODELS = {
     "svm": RecursiveSVM(n_components=2),
-    "svm-kernel": RecursiveSVM(kernel="gaussian", max_vectors=12, n_components=2),
-    "svm-balanced": RecursiveSVM(n_components=2, class_weight="balanced"),
     "svm-tube": RecursiveSVM(n_components=2, task="regression"),
     "fisher": GraphEmbedding(),
-    "fisher-kernel": GraphEmbedding(kernel="gaussian", max_vectors=12),
     "fisher-recursive": GraphEmbedding(recursive=True, n_components=3),
     "pca": GraphEmbedding(graph="pca", n_components=2),
     "pca-basis": GraphEmbedding(graph="pca", max_vectors=3, n_components=2),
@@ -37,38 +30,6 @@ def table():
 
 def targets(name, table):
     return table[2] if name == "svm-tube" else table[1]
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_the_same_model_as_in_memory(name, table):
-    X, y = table[0], targets(name, table)
-    here = clone(MODELS[name]).fit(X, y)
-    there = clone(MODELS[name]).fit(da.from_array(X, chunks=(333, 2)), da.from_array(y, chunks=100))
-    np.testing.assert_allclose(there.transform(X), here.transform(X), atol=1e-10)
-    np.testing.assert_array_equal(there.indices_, here.indices_)
-    assert isinstance(there.expansion_.coef, np.ndarray)
-    np.testing.assert_array_equal(X[there.indices_], there.vectors_)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_sample_of_all_rows_is_the_fit_in_memory(name, table, monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
-    X, y = table[0], targets(name, table)
-    here = clone(MODELS[name]).fit(X, y)
-    there = clone(MODELS[name]).fit(da.from_array(X, chunks=400), y)
-    np.testing.assert_array_equal(there.transform(X), here.transform(X))
-
-
-@settings(max_examples=2, deadline=None)
-@given(st.lists(st.integers(0, N), max_size=5))
-@pytest.mark.parametrize("name", ["svm", "svm-kernel", "fisher-kernel", "pca"])
-def test_the_same_model_for_any_chunking(table, name, cuts):
-    X, y = table[0], table[1]
-    chunks = tuple(b - a for a, b in pairwise([0, *sorted(cuts), N]))
-    whole = da.from_array(X, chunks=(N, 4))
-    one = clone(MODELS[name]).fit(whole, y)
-    other = clone(MODELS[name]).fit(whole.rechunk((chunks, (1, 3))), da.from_array(y, chunks=(chunks,)))
-    np.testing.assert_array_equal(one.transform(X), other.transform(X))
 
 
 @pytest.mark.parametrize("name", ["svm", "svm-tube"])
@@ -92,30 +53,10 @@ def test_scatters_are_those_of_all_rows(name, table, monkeypatch):
     np.testing.assert_allclose(there.transform(X), here.transform(X), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["svm-kernel", "svm-tube", "fisher-kernel", "pca-basis"])
-def test_rows_of_weight_zero_are_absent(name, table):
-    X, y = table[0], targets(name, table)
-    w = np.ones(N)
-    w[256:512] = w[::2] = 0  # a whole block is absent
-    chunked = [da.from_array(a, chunks=(300, *a.shape[1:])) for a in (X, y, w)]
-    there = clone(MODELS[name]).fit(chunked[0], chunked[1], sample_weight=chunked[2])
-    kept = np.flatnonzero(w)
-    here = clone(MODELS[name]).fit(X, y, sample_weight=w)
-    np.testing.assert_allclose(there.transform(X), here.transform(X), atol=1e-10)
-    assert np.isin(there.indices_, kept).all()
-
-
 def test_mean_of_a_linear_model_on_a_basis(table):
     X = table[0]
     model = clone(MODELS["pca-basis"]).fit(da.from_array(X, chunks=300))
     np.testing.assert_allclose(model.mean_, X.mean(axis=0), atol=1e-12)
-
-
-def test_single_precision_stays(table):
-    X, y, _ = table
-    for model in (MODELS["svm-kernel"], MODELS["fisher-kernel"]):
-        found = clone(model).fit(da.from_array(X.astype(np.float32), chunks=300), y)
-        assert found.vectors_.dtype == found.expansion_.coef.dtype == np.float32
 
 
 @pytest.mark.parametrize("graph", ["lpp", "udp", graphs.MFA(), (None, np.ones((N, N)))])

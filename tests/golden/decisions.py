@@ -85,7 +85,6 @@ CHOICES = (
     "task_",
     "model_",
     "n_vectors_",
-    "refined_",
     "loss_",
     "kernel_",
     "bandwidth_",

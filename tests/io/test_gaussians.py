@@ -11,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 from fewkern import KernelClassifier, KernelRegressor, load, save, to_c, to_onnx
-from fewkern.core.gaussians import GaussianExpansion
-from fewkern.core.preparation import Preparation, Scaling
+from fewkern.core.expansion import Scaling
+from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.io import ModelFileError
 from fewkern.io.describe import plan, preparation_bends
 from tests.core.functions import function, table

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.decomposition import KernelPCA
 
-from fewkern import FeatureVectorDiscriminant, FeatureVectorPCA, FeatureVectorRegressor
+from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor
 from fewkern.core.basis import KernelBasis
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial, Precomputed
 from fewkern.select.axes import Spread, discriminant_axes, principal_axes
@@ -76,16 +76,6 @@ def test_order_of_greedy_follows_the_samples(seed, block):
     assert order[two.indices].tolist() == one.indices.tolist()
 
 
-@given(seeds, rules, st.integers(1, 12))
-def test_features_reproduce_the_kernel_between_chosen_samples(seed, rule, limit):
-    X = samples(seed)
-    found = select(Gaussian(length_scale=0.8), X, seed, limit=limit, rule=rule)
-    K = Gaussian(length_scale=0.8)(X, X)
-    approximated = found.G @ found.G.T
-    np.testing.assert_allclose(approximated[:, found.indices], K[:, found.indices], atol=1e-8)
-    assert np.linalg.eigvalsh(K - approximated)[0] > -1e-8
-
-
 @given(seeds, st.booleans())
 def test_projections_agree_without_a_ridge(seed, centred):
     """Regression and discriminant analysis are the same in (9), (10) and (10')."""
@@ -121,24 +111,12 @@ def test_all_vectors_give_kernel_ridge_regression(seed, ridge, weighted):
     np.testing.assert_allclose(predicted, expected, atol=1e-6)
 
 
-@given(seeds, st.sampled_from(["gain", "greedy"]))
-def test_all_vectors_give_kernel_pca(seed, rule):
-    X, new = samples(seed, 30), samples(seed + 1, 10)
-    ours = FeatureVectorPCA(n_components=4, kernel=Gaussian(length_scale=1.0), max_vectors=30, rule=rule).fit(X)
-    theirs = KernelPCA(4, kernel="rbf", gamma=0.5).fit(X)
-    np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-7)
-    np.testing.assert_allclose(np.abs(ours.transform(X)), np.abs(theirs.transform(X)), atol=1e-5)
-    np.testing.assert_allclose(np.abs(ours.transform(new)), np.abs(theirs.transform(new)), atol=1e-5)
-
-
-@given(seeds, st.sampled_from([0.0, 0.1]), st.sampled_from(["gain", "greedy"]), st.integers(2, 3))
-def test_all_vectors_give_generalised_discriminant_analysis(seed, ridge, rule, classes):
+@given(seeds, st.sampled_from([0.0, 0.1]), st.integers(2, 3))
+def test_all_vectors_give_generalised_discriminant_analysis(seed, ridge, classes):
     X = samples(seed, 60)
     codes = np.random.default_rng(seed).permutation(np.arange(60) % classes)
     kernel = Polynomial(degree=2, gamma=1.0, coef0=1.0)
-    # the paper's centring moves the origin, which a ridge feels; discriminant analysis has its exact centre
-    settings = {"center": False, "n_vectors": 60}
-    model = FeatureVectorDiscriminant(kernel=kernel, alpha=ridge, rule=rule, **settings).fit(X, codes)
+    model = FeatureVectorDiscriminant(kernel=kernel, alpha=ridge, n_vectors=60).fit(X, codes)
     inertia, T = fvs.generalised_discriminant(kernel(X, X), codes, ridge)
     np.testing.assert_allclose(model.eigenvalues_, inertia, atol=1e-8)
     if classes == 2 or inertia[0] - inertia[1] > 1e-2:
@@ -156,16 +134,3 @@ def test_eigenvalues_grow_with_the_vectors_up_to_those_of_kernel_pca(seed, rule)
         assert np.all(values >= before - 1e-9)
         assert np.all(values <= limit + 1e-9)
         before = values
-
-
-@given(seeds, st.sampled_from([0.0, 1e-4, 0.3, 10.0]), st.booleans())
-def test_leave_one_out_path_is_that_of_refits(seed, ridge, weighted):
-    rng = np.random.default_rng(seed)
-    found = select(Gaussian(length_scale=1.0), samples(seed, 15), seed, limit=5)
-    Y = rng.standard_normal((15, 2))
-    w = rng.random(15) + 0.1 if weighted else np.ones(15)
-    path = loo_paths(found.G, Y, (ridge,), w if weighted else None)[0]
-    for L in (0, 2, 5):
-        held_out = fvs.leave_one_out(found.G[:, :L], Y, ridge, w)
-        expected = np.average(np.sum((Y - held_out) ** 2, axis=1), weights=w)
-        np.testing.assert_allclose(path.error[L], expected, rtol=1e-6)

@@ -96,7 +96,7 @@ def test_nor_where_vectors_are_moved(model):
 )
 def test_any_units_of_a_small_model(seed, powers, shifts):
     factor = 10.0 ** np.array(powers)
-    model = FeatureVectorPCA(n_components=2, max_vectors=5, rule="greedy")
+    model = FeatureVectorPCA(n_components=2, max_vectors=5)
     assert_law(model, *table(seed, n=30), factor, factor * shifts)
 
 

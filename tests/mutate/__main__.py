@@ -1,4 +1,4 @@
-"""``python -m tests.mutate core.peel --count 20 --seed 1``: change the source a little and see whether a test fails.
+"""``python -m tests.mutate core.path --count 20 --seed 1``: change the source a little and see whether a test fails.
 
 A random sample of the mutants of the named packages or modules, each in a copy of the package, against the tests and
 the laws of its package and the record of results. Survivors are printed. Those that nobody could tell from the original
@@ -35,7 +35,7 @@ PATIENCE = 4
 
 
 def sources(names: list[str]) -> dict[str, str]:
-    """Sources of the modules with these names, such as "core.peel", or in packages with these names."""
+    """Sources of the modules with these names, such as "core.path", or in packages with these names."""
     files = [path for package in PACKAGES for path in sorted((ROOT / "src" / "fewkern" / package).glob("*.py"))]
     every = {f"{path.parent.name}.{path.stem}": path for path in files}
     return {
@@ -77,7 +77,7 @@ def survives(mutant: Mutant, folder: Path, seconds: float) -> bool:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__)
-    parser.add_argument("names", nargs="*", help="packages or modules, such as fisher or core.peel; all without any")
+    parser.add_argument("names", nargs="*", help="packages or modules, such as fisher or core.path; all without any")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=50, help="size of the sample")
     options = parser.parse_args(arguments)

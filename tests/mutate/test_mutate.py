@@ -64,32 +64,32 @@ def test_what_is_left_alone(source):
 
 
 def test_every_mutant_is_python_and_names_its_place():
-    ((module, source),) = command.sources(["core.peel"]).items()
+    ((module, source),) = command.sources(["core.path"]).items()
     for mutant in mutants_of(module, source):
         ast.parse(mutant.source)
         assert mutant.source != source
         assert mutant.line in " ".join(source.split())
-        assert f"fewkern.core.peel:{mutant.number} " in str(mutant)
+        assert f"fewkern.core.path:{mutant.number} " in str(mutant)
 
 
 def test_a_mutant_is_killed_and_no_change_survives(tmp_path, monkeypatch):
-    ((module, source),) = command.sources(["core.peel"]).items()
+    ((module, source),) = command.sources(["core.path"]).items()
     (tmp_path / "fewkern" / "core").mkdir(parents=True)
-    (tmp_path / "fewkern" / "core" / "peel.py").write_text(source)
+    (tmp_path / "fewkern" / "core" / "path.py").write_text(source)
     mutant = mutants_of(module, source)[0]
 
     def fails(folder, module, seconds):
-        return (folder / "fewkern" / "core" / "peel.py").read_text() != source
+        return (folder / "fewkern" / "core" / "path.py").read_text() != source
 
     monkeypatch.setattr(command, "fails", fails)
     assert not command.survives(mutant, tmp_path, 1.0)
     assert command.survives(replace(mutant, source=source), tmp_path, 1.0)
-    assert (tmp_path / "fewkern" / "core" / "peel.py").read_text() == source
+    assert (tmp_path / "fewkern" / "core" / "path.py").read_text() == source
 
 
 def test_tests_of_the_module_come_first():
-    found = command.tests_of("fewkern.core.peel")
-    assert found[0] == "tests/core/test_peel.py"
+    found = command.tests_of("fewkern.core.path")
+    assert found[0] == "tests/core/test_path.py"
     assert {"tests/core/test_path.py", "tests/laws/test_fvs.py", "tests/golden/test_golden.py"} < set(found)
 
 

@@ -74,25 +74,6 @@ def literal_selection(K, limit, floor=1e-8):
         S.append(s)
 
 
-def pivoted_cholesky(K, limit, tol=1e-10, first=None):
-    """One pivot at a time, highest ``r_i / k_ii`` first; returns the order, the factor and the residuals."""
-    d = np.diag(K).copy()
-    valid = d > ZERO * d.max()
-    r, columns, S = np.where(valid, d, 0.0), [], []
-    while len(S) < limit:
-        score = np.where(valid, r / np.where(valid, d, 1.0), 0.0)
-        if score.max() <= tol:
-            break
-        s = first if first is not None and not S else int(np.argmax(score))
-        g = (K[:, s] - sum((c * c[s] for c in columns), np.zeros(len(K)))) / np.sqrt(r[s])
-        g[s] = np.sqrt(r[s])
-        columns.append(g)
-        S.append(s)
-        r = np.where(valid, np.maximum(r - g**2, 0.0), 0.0)
-        r[S] = 0.0
-    return S, np.array(columns).T, r
-
-
 def refit(Z, Y, ridge, weights):
     """Coefficients ``(1 + L, q)`` of ridge regression with a free constant, by the normal equations."""
     X = np.column_stack([np.ones(len(Z)), Z])

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
@@ -80,13 +79,6 @@ def test_discriminant_axes_maximise_the_ratio(Z, codes, ridge):
     np.testing.assert_allclose(np.var(A @ axes.W, axis=0), 1.0)
 
 
-def test_discriminant_axes_span_those_of_scikit_learn(Z, codes):
-    ours = (Z - Z.mean(axis=0)) @ discriminant_axes(Spread.of(Z, labelled(Z, codes))).W
-    theirs = LinearDiscriminantAnalysis().fit(Z, codes).transform(Z)
-    for j in range(2):
-        assert abs(np.corrcoef(ours[:, j], theirs[:, j])[0, 1]) == pytest.approx(1.0)
-
-
 def test_signs_do_not_depend_on_the_order_of_samples(Z, codes, rng):
     order = rng.permutation(60)
     np.testing.assert_allclose(principal_axes(about(Z)).W, principal_axes(about(Z[order])).W, atol=1e-8)
@@ -130,9 +122,9 @@ def test_axes_from_sums_over_parts_are_those_of_the_rows(Z, codes, rng):
         np.testing.assert_allclose(two.values, one.values, rtol=1e-10)
     axes = discriminant_axes(whole, 0.3)
     scores = (Z - axes.mean) @ axes.W
-    found = gaussian_classes(parts, axes)
+    _, _, covariance = gaussian_classes(parts, axes)
     inside = (
         scores
         - np.array([np.average(scores[codes == c], axis=0, weights=weights[codes == c]) for c in range(3)])[codes]
     )
-    np.testing.assert_allclose(found.covariance, np.cov(inside.T, aweights=weights, ddof=0), atol=1e-10)
+    np.testing.assert_allclose(covariance, np.cov(inside.T, aweights=weights, ddof=0), atol=1e-10)

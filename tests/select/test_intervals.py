@@ -217,11 +217,11 @@ def test_sets_cover_new_samples(model):
         assert reached == pytest.approx(coverage, abs=0.025)
 
 
-def test_other_priors_weigh_the_held_out_samples():
+def test_class_weights_weigh_the_held_out_samples():
     """Sets for a population with few samples of a class promise the coverage for that population."""
     X, y = make_banana(600, random_state=0)
     new, truth = make_banana(6000, random_state=1)
-    model = FeatureVectorDiscriminant(priors=[0.9, 0.1]).fit(X, y)
+    model = FeatureVectorDiscriminant(class_weight={0: 1.8, 1: 0.2}).fit(X, y)
     inside = model.predict_set(new, 0.95)[np.arange(6000), truth]
     reached = 0.9 * inside[truth == 0].mean() + 0.1 * inside[truth == 1].mean()
     assert reached == pytest.approx(0.95, abs=0.03)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian, Polynomial

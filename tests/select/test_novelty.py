@@ -11,7 +11,7 @@ from fewkern import (
     ForwardKernelFisher,
     SparseKernelFisher,
 )
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear, Polynomial

@@ -23,7 +23,7 @@ def test_all_vectors_give_kernel_pca(X, center):
 
 
 def test_scores_have_mean_zero_and_the_eigenvalues_as_squares(X):
-    model = FeatureVectorPCA(max_vectors=12, rule="greedy").fit(X)
+    model = FeatureVectorPCA(max_vectors=12).fit(X)
     T = model.transform(X)
     assert T.shape[1] <= 12
     np.testing.assert_allclose(T.mean(axis=0), 0.0, atol=1e-8)

@@ -93,12 +93,6 @@ def test_paths_go_on_while_that_pays():
     assert long.selection.indices[:8].tolist() == short.selection.indices.tolist()
 
 
-def test_progress_is_reported(samples):
-    seen = []
-    search(samples, GRID, SearchSpace(SelectionRule(), (0.0,), 5, 5, 0.0), seen.append)
-    assert seen == [1, 2, 3]
-
-
 def test_progress_counts_the_paths_that_are_continued(samples):
     seen, longer = [], SearchSpace(SelectionRule(), (1e-6,), 2, 16, 0.0)
     assert n_paths(longer, 3, samples.n) == 3 * 4  # 2, 4, 8, 16 vectors

@@ -45,8 +45,9 @@ LEVELS = (
 # Values that implement a protocol of core count as part of it.
 VALUES = ("fewkern.density.mixture", "fewkern.density.edges", "fewkern.density.classes")
 ASKING = (
-    "fewkern.core.peel",
+    "fewkern.core.path",
     "fewkern.core.population",
+    "fewkern.populations",
     "fewkern.arrays.optimize",
     "fewkern.arrays.validation",
     "fewkern.arrays.partitions",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,24 +19,10 @@ from fewkern.arrays.partitions import PartitionError, added_up, counted, map_par
 from fewkern.arrays.progress import shown
 from fewkern.arrays.texts import missing_package
 
-__all__ = ["FrameParts", "Piece", "map_frame", "read_once", "require_dask"]
+__all__ = ["FrameParts", "map_frame", "read_once", "require_dask"]
 
 # What is called with the number of the first row of a part, and with the part.
 OfPart = Callable[[int, Any], Any]
-
-
-class Piece(Protocol):
-    """Something that a part of a table can be read from; called, it reads it."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-
-    def __call__(self) -> Any:
-        """The rows, as a data frame of pandas."""
-
-    def count(self) -> int:
-        """Number of rows."""
 
 
 def require_dask(what: str) -> Any:
@@ -73,8 +59,12 @@ class FrameParts:
                        verbose)  # fmt: skip
 
     @classmethod
-    def of_pieces(cls, pieces: Sequence[Piece], empty: Any, verbose: bool = False) -> FrameParts:
-        """Parts that are read when they are needed; ``empty`` has their columns and no rows."""
+    def of_pieces(cls, pieces: Sequence[Any], empty: Any, verbose: bool = False) -> FrameParts:
+        """Parts that are read when they are needed; ``empty`` has their columns and no rows.
+
+        A piece has a ``name`` for messages; called, it reads its rows as a data frame of pandas, and ``count()`` is
+        their number.
+        """
         import dask
 
         parts = [dask.delayed(_read, pure=False)(piece) for piece in pieces]
@@ -164,11 +154,11 @@ def _computed(work: Sequence[Any], parts: Sequence[Any], names: Sequence[str]) -
         return dask.compute(*work)  # type: ignore[no-untyped-call]
 
 
-def _read(piece: Piece) -> Any:
+def _read(piece: Any) -> Any:
     return piece()
 
 
-def _named_count(piece: Piece) -> int:
+def _named_count(piece: Any) -> int:
     return piece.count()
 
 

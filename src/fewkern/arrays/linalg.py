@@ -175,22 +175,18 @@ def manhattan(X: Array, Y: Array) -> Array:
     return total
 
 
-def solve_triangular(
-    A: Array, B: Array, *, lower: bool = True, transposed: bool = False, overwrite: bool = False
-) -> Array:
-    """Solve ``A X = B`` (``A.T X = B`` if ``transposed``) for a triangular ``A``; ``B`` may be used as work space."""
+def solve_triangular(A: Array, B: Array, *, lower: bool = True, transposed: bool = False) -> Array:
+    """Solve ``A X = B`` (``A.T X = B`` if ``transposed``) for a triangular ``A``."""
     if type(A) is np.ndarray and A.dtype == B.dtype == np.float64 and A.shape[0]:
         # what SciPy calls, without its checks: in a search on a few hundred samples they take longer than the solution
         if not A.flags.f_contiguous:
             A, lower, transposed = A.T, not lower, not transposed
-        X, info = scipy.linalg.lapack.dtrtrs(A, B, lower=lower, trans=transposed, overwrite_b=overwrite)
+        X, info = scipy.linalg.lapack.dtrtrs(A, B, lower=lower, trans=transposed)
         if info == 0:
             return X
         raise np.linalg.LinAlgError(f"the triangular matrix is singular: its diagonal has a zero in row {info - 1}")
     if array_api_compat.is_numpy_array(A):
-        return scipy.linalg.solve_triangular(
-            A, B, lower=lower, trans="T" if transposed else "N", overwrite_b=overwrite, check_finite=False
-        )
+        return scipy.linalg.solve_triangular(A, B, lower=lower, trans="T" if transposed else "N", check_finite=False)
     if transposed:
         A, lower = A.T, not lower
     if array_api_compat.is_torch_array(A):

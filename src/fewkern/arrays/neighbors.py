@@ -1,4 +1,4 @@
-"""Graphs of nearest neighbors, and which samples are equal; NumPy arrays and sparse matrices only."""
+"""Graphs of nearest neighbors, a few centers, and which samples are equal; NumPy arrays and sparse matrices only."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fewkern.arrays.linalg import neg_squared_distances
 from fewkern.arrays.namespace import Array, is_sparse
 
 __all__ = [
+    "MOST_CENTER_ROWS",
     "class_neighbors",
     "class_radius",
     "distinct_rows",
@@ -19,7 +21,15 @@ __all__ = [
     "sparse_laplacian_scatter",
     "split_by_label",
     "symmetric_weights",
+    "weighted_centers",
 ]
+
+# Centers at most: more hardly change the baseline of an explanation, which costs as many times that of one point.
+_CENTERS = 16
+# A center is the mean of at least this number of rows, so that none is a row.
+_LEAST_CENTER_ROWS = 5
+_CENTER_ITERATIONS = 20
+MOST_CENTER_ROWS = 2000
 
 
 def _edges_to_matrix(i: Any, j: Any, n: int) -> Any:
@@ -162,3 +172,44 @@ def _sparse_keys(X: Any) -> np.ndarray[Any, Any]:
         key = (csr.indices[start:stop].tobytes(), csr.data[start:stop].tobytes())
         keys[i] = known.setdefault(key, len(known))
     return keys
+
+
+def weighted_centers(T: Array, weights: Array) -> tuple[Array, Array]:
+    """At most 16 centers, by k-means, each the mean of five rows or more (where there are so many), and their shares.
+
+    Parameters
+    ----------
+    T : array of shape (n, d)
+        Rows in an order that looks random; of many, the first 2,000 are used.
+    weights : array of shape (n,)
+    """
+    T, weights = T[:MOST_CENTER_ROWS].astype(np.float64), weights[:MOST_CENTER_ROWS].astype(np.float64)
+    centers = T[_far_apart(T, max(1, min(_CENTERS, len(T) // _LEAST_CENTER_ROWS)))]
+    for _ in range(_CENTER_ITERATIONS):
+        near = np.argmin(-neg_squared_distances(T, centers), axis=1)
+        centers = _means(T, weights, near)[0]
+    near = np.argmin(-neg_squared_distances(T, centers), axis=1)
+    while len(centers) > 1 and (counts := np.bincount(near, minlength=len(centers))).min() < _LEAST_CENTER_ROWS:
+        centers = np.delete(centers, np.argmin(counts), axis=0)
+        near = np.argmin(-neg_squared_distances(T, centers), axis=1)
+    centers, sums = _means(T, weights, near)
+    return centers, sums / sums.sum()
+
+
+def _means(T: Array, weights: Array, near: Array) -> tuple[Array, Array]:
+    """Means and weights of the groups that have rows."""
+    own = (near[None, :] == np.unique(near)[:, None]) * weights
+    sums = own.sum(axis=1)
+    return own @ T / sums[:, None], sums
+
+
+def _far_apart(T: Array, count: int) -> Array:
+    """Rows to begin with, each drawn with probability proportional to its squared distance from the others."""
+    rng, chosen = np.random.default_rng(0), [0]
+    distances = np.full(len(T), np.inf)
+    for _ in range(count - 1):
+        distances = np.minimum(distances, ((T - T[chosen[-1]]) ** 2).sum(axis=1))
+        if not distances.sum() > 0:
+            break
+        chosen.append(int(rng.choice(len(T), p=distances / distances.sum())))
+    return np.array(chosen)

@@ -32,7 +32,6 @@ from fewkern.arrays.namespace import (
 )
 from fewkern.arrays.numerics import all_finite, quiet, squarable
 from fewkern.arrays.partitions import NeedsMemoryError, is_collection
-from fewkern.arrays.sampling import random_generator
 
 __all__ = [
     "CallbackSupportMixin",
@@ -43,7 +42,6 @@ __all__ = [
     "fit_context",
     "labels_from_codes",
     "plain_label",
-    "random_generator",
     "unwrapped",
     "validate_class_weights",
     "validate_groups",

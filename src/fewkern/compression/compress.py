@@ -30,7 +30,7 @@ from fewkern.arrays.progress import shown
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import labels_from_codes, unwrapped, validate_samples
-from fewkern.base import ScoringClassifier, check_samples, keep_importances, kept_importances
+from fewkern.base import ScoringClassifier, check_samples, keep_background, keep_importances, kept_importances
 from fewkern.compression.distillation import LEAST_CLASS_ROWS, Agreement, Function, Goal, Teacher, distill, ladder
 from fewkern.compression.sources import ask, check_fitted, teacher
 from fewkern.core.expansion import Expansion
@@ -57,6 +57,8 @@ class CompressedModel(BaseEstimator):
     feature_importances_ : array of shape (n_features,)
         Share of every feature in the variation of the short function, as in :class:`KernelRegressor`; a
         transformer has none.
+    background_ : Background or None
+        What ``explain`` compares with, as in :class:`FeatureVectorRegressor`; a transformer has none.
     source_ : str
         Class of the model that this one came from.
     n_features_in_, feature_names_in_
@@ -350,6 +352,7 @@ def _estimator(model: Any, long: Teacher, short: Function, samples: Array) -> Co
         made._n_features_out = short.n_outputs
     if hasattr(type(made), "feature_importances_"):
         keep_importances(made, Samples.of(samples))
+        keep_background(made, Samples.of(samples))
     return made
 
 

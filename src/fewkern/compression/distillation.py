@@ -20,9 +20,8 @@ from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import storable
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.path import smallest_within
-from fewkern.core.preparation import Preparation
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.learn.learner import linear_axes
 from fewkern.learn.move import move

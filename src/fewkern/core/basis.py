@@ -11,8 +11,7 @@ from fewkern.arrays.linalg import divide_where, solve_triangular
 from fewkern.arrays.namespace import Array, concat_rows, device, move_fields, namespace, same_place, take_rows
 from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.gram import Gram
-from fewkern.core.kernel import Kernel
+from fewkern.core.kernel import Gram, Kernel
 
 __all__ = ["KernelBasis", "Projection", "share_left"]
 

@@ -16,8 +16,7 @@ from fewkern.arrays.namespace import Array, asarray_like, eps, move_fields, name
 from fewkern.arrays.storable import floats, storable
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.gaussians import GaussianExpansion
-from fewkern.core.preparation import Preparation
+from fewkern.core.gaussians import GaussianExpansion, Preparation
 
 __all__ = ["HeldOutScores", "Intervals", "Novelty"]
 

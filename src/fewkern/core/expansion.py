@@ -1,16 +1,16 @@
-"""The fitted truth of every model: a short sum of kernels."""
+"""The fitted truth of every model, a short sum of kernels, and what surrounds a model that is exported."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array, device, is_sparse, move_fields, namespace, same_place, to_numpy
 from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.core.kernel import Kernel
 
-__all__ = ["Expansion", "KernelExpansion"]
+__all__ = ["Expansion", "KernelExpansion", "Prepared", "Preparing", "Scaling"]
 
 
 class Expansion(Protocol):
@@ -123,3 +123,38 @@ class KernelExpansion:
     def like(self, X: Array) -> KernelExpansion:
         """The same expansion with its arrays in the library and on the device of ``X``."""
         return move_fields(self, X)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """``u = (x - shift) * factor``, one number per feature in both."""
+
+    shift: Array
+    factor: Array
+
+    def then(self, after: Scaling) -> Scaling:
+        """This scaling, then another one, as one."""
+        return Scaling(self.shift + after.shift / self.factor, self.factor * after.factor)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model, and what surrounds it."""
+
+    model: Any
+    scaling: Scaling | None = None
+    feature_names: tuple[str, ...] | None = None
+    log_unit: float = 0.0
+    """Added to a log density: its unit of volume."""
+    notes: tuple[str, ...] = ()
+    """Sentences for whoever uses the model outside of Python."""
+    inputs: Any = None
+    """How the inputs become features (``fewkern.io.plan.Inputs``); None: they are the features."""
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """Anything that holds a model and its preparation: it can be exported as one."""
+
+    def prepared(self) -> Prepared:
+        """The model inside, and what happens to a sample before the model sees it."""

@@ -1,15 +1,21 @@
-"""How a choice was made, and why a loop ended: the same two types for every method."""
+"""How a choice was made, the loop that takes things out one after the other, and why it ended: for every method."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isfinite
+from typing import Generic, Protocol, TypeVar
 
 from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.arrays.storable import storable
 
-__all__ = ["TOLERANCE", "Stop", "Path", "smallest_within"]
+__all__ = ["TOLERANCE", "Path", "Peelable", "Peeled", "Stop", "peel", "smallest_within"]
+
+Found = TypeVar("Found")
+Record = TypeVar("Record")
+Recorded = TypeVar("Recorded", covariant=True)
 
 # Standard errors that a smaller model may lose against the best one, by the parameter ``prefer``.
 TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "sparse": 1.0}
@@ -179,3 +185,49 @@ def smallest_within(error: Array, size: Array, allowance: Array | float) -> tupl
         at, here = divmod(at, int(length))
         position.append(here)
     return tuple(reversed(position))
+
+
+class Peelable(Protocol[Found, Recorded]):
+    """What is left: it knows how to find the next thing to take out, and how to take it out."""
+
+    def find(self) -> Found | Stop:
+        """What to take out next, or why there is nothing."""
+
+    def remove(self, found: Found, /) -> Iterable[Recorded]:
+        """Take it out; one record per step (a block of pivots gives several)."""
+
+
+@dataclass(frozen=True)
+class Peeled(Generic[Record]):
+    """All records, one per step, and why the loop ended."""
+
+    records: tuple[Record, ...]
+    stop: Stop
+
+
+def peel(state: Peelable[Found, Record], limit: int, step: Callable[[int], None] = lambda _: None) -> Peeled[Record]:
+    """Repeat ``state.remove(state.find())`` until ``find`` returns a :class:`Stop` or there are ``limit`` records.
+
+    Pivots of a kernel matrix (feature vector selection), hyperplanes (recursive SVM), directions (graph embedding) and
+    regressors (forward selection) are taken out by this loop: in all of them, what was taken changes what is left.
+    ``step`` is called with the number of records.
+
+    Examples
+    --------
+    >>> from fewkern.core.path import Stop, peel
+    >>> class Numbers:
+    ...     def __init__(self, values): self.left = list(values)
+    ...     def find(self): return max(self.left) if self.left else Stop.RANK
+    ...     def remove(self, value): self.left.remove(value); return [value]
+    ...
+    >>> peel(Numbers([3, 1, 2]), limit=2).records
+    (3, 2)
+    """
+    records: list[Record] = []
+    while len(records) < limit:
+        found = state.find()
+        if isinstance(found, Stop):
+            return Peeled(tuple(records), found)
+        records.extend(state.remove(found))
+        step(len(records))
+    return Peeled(tuple(records), Stop.LIMIT)

@@ -233,12 +233,12 @@ def _in_range(owner: str, width: Any) -> Any:
     return width
 
 
-def feature_units(X: Array, unit: str, weights: Array | None = None) -> Array:
+def feature_units(X: Array, unit: str) -> Array:
     """The unit of every feature: its standard deviation ("spread"), or largest minus smallest value ("range").
 
     A constant feature says nothing. Its unit is its size (one if it is zero), so that it can do no harm.
     """
-    found = column_ranges(X) if unit == "range" else column_spreads(X, weights)
+    found = column_ranges(X) if unit == "range" else column_spreads(X)
     xp = namespace(found)
     size = column_sizes(X)
     return xp.where(found > 0, found, xp.where(size > 0, size, xp.ones_like(size)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array, move_fields, namespace, same_place
@@ -68,6 +69,12 @@ class ClassScores:
         if self.weights is not None:
             values = values @ self.weights
         return values if self.offset is None else values + self.offset
+
+    def of(self, function: Any) -> Any:
+        """The scores themselves as one function: those of the values of an expansion."""
+        if self.weights is not None:
+            return function.then(self.weights, self.offset)
+        return function if self.offset is None else replace(function, offset=function.offset + self.offset)
 
     def with_priors(self, ratio: Array) -> ClassScores:
         """Scores for priors that are ``ratio`` times as large: probabilities are proportional to ``ratio`` times these.

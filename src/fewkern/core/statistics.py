@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewkern.arrays.linalg import jittered_cholesky, solve_triangular
-from fewkern.arrays.namespace import Array, device, namespace
+from fewkern.arrays.namespace import Array, device, eps, namespace
 from fewkern.arrays.storable import floats, storable
 from fewkern.core.basis import KernelBasis
 from fewkern.core.gaussians import GaussianBasis
@@ -17,8 +17,18 @@ from fewkern.core.samples import Samples, with_targets
 __all__ = ["FeatureSums", "LinearSolution", "Statistics", "feature_statistics", "ridge_factor"]
 
 
+# The least ridge, in units of rounding of the mean diagonal of the equations.
+_LEAST_RIDGE = 10.0
+
+
 def ridge_factor(gram: Array, ridge: float) -> tuple[Array, float]:
-    """The lower triangular ``R'`` of ``gram + ridge diag(0, 1, .., 1) = R'R``, and its jitter: the constant is free."""
+    """The lower triangular ``R'`` of ``gram + ridge diag(0, 1, .., 1) = R'R``, and its jitter: the constant is free.
+
+    A ridge of zero is the least one beside which rounding is small: columns that depend on others then add nothing.
+    """
+    if ridge == 0:
+        xp = namespace(gram)
+        ridge = _LEAST_RIDGE * eps(gram) * max(float(xp.linalg.trace(gram)) / gram.shape[0], 1e-300)
     free = namespace(gram).eye(gram.shape[0], dtype=gram.dtype, device=device(gram))
     free[0, 0] = 0.0
     return jittered_cholesky(gram + ridge * free)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.validation import random_generator
+from fewkern.arrays.sampling import random_generator
 
 __all__ = [
     "gaussian_laplacian_density",

@@ -16,13 +16,12 @@ from fewkern.arrays.namespace import Array, float_dtype, is_foreign, namespace
 from fewkern.arrays.numerics import squarable
 from fewkern.arrays.partitions import is_collection, rowwise
 from fewkern.arrays.progress import progress
-from fewkern.arrays.sampling import Fold
+from fewkern.arrays.sampling import Fold, random_generator
 from fewkern.arrays.validation import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
     fit_context,
-    random_generator,
     validate_samples,
 )
 from fewkern.base import check_weighted, constraints

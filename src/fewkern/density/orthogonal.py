@@ -25,8 +25,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.numerics import normal_cdf, quiet
 from fewkern.arrays.progress import Step
-from fewkern.core.path import Path, Stop
-from fewkern.core.peel import peel
+from fewkern.core.path import Path, Stop, peel
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, size_path
 from fewkern.density.simplex import active_set, mnqp

@@ -15,7 +15,7 @@ from fewkern.arrays.namespace import Array, float_dtype, to_numpy
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
-from fewkern.base import constraints, held_out_scores, keep_importances
+from fewkern.base import constraints, held_out_scores, keep_background, keep_importances
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernel import Kernel
@@ -85,6 +85,7 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Fitted
     estimator.n_vectors_ = estimator.expansion_.n_vectors
     estimator.path_ = replace(selected.trace, objectives=fitted.objectives)
     keep_importances(estimator, rows)
+    keep_background(estimator, rows)
     return fitted
 
 

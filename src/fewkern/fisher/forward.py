@@ -16,8 +16,7 @@ import numpy as np
 
 from fewkern.arrays.linalg import solve_triangular
 from fewkern.arrays.namespace import Array, eps
-from fewkern.core.path import Stop
-from fewkern.core.peel import peel
+from fewkern.core.path import Stop, peel
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
 

@@ -19,10 +19,9 @@ from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.arrays.storable import stored_classes
 from fewkern.arrays.validation import unwrapped
 from fewkern.base import set_threshold
-from fewkern.core.expansion import KernelExpansion
-from fewkern.core.gaussians import GaussianExpansion
+from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Scaling
+from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
-from fewkern.core.preparation import Preparation, Prepared, Preparing, Scaling
 from fewkern.density.classes import ClassMixtures
 from fewkern.density.mixture import KernelMixture
 from fewkern.io.pipelines import LinearEnd, identity, prepare, split_end

@@ -31,7 +31,7 @@ from sklearn.preprocessing import (
 
 from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import stored_classes
-from fewkern.core.preparation import Scaling
+from fewkern.core.expansion import Scaling
 from fewkern.core.scores import ClassScores
 from fewkern.io.plan import Classes, Copy, Inputs, Lookup, Vector
 from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_positions, is_no_step

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import asarray_like, is_sparse, namespace, to_numpy
+from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
@@ -29,7 +30,6 @@ from fewkern.core.population import Population
 from fewkern.core.samples import Samples, with_targets
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.core.statistics import feature_statistics
-from fewkern.learn.background import fit_background
 from fewkern.learn.batches import Basis, Sums, best_ridge, same_basis
 from fewkern.learn.climb import Kind
 from fewkern.learn.learner import Learned, Settings, learn
@@ -175,7 +175,7 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
         _novelty(found, basis),
         _path(found),
         str(found.key[0]),
-        fit_background(basis.prepared(found.samples.X), found.samples.weights),
+        Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights)),
         found,
         open_end=_open_end(found, settings),
     )
@@ -190,7 +190,7 @@ def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:
     selection = choose_basis(
         samples,
         kernel,
-        SelectionRule("gain", 0, None, seed=0),
+        SelectionRule(seed=0),
         min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY),
     )
     novelty = novelty_of(samples, selection, selection.basis())
@@ -241,7 +241,7 @@ def _warn_open_end(estimator: Any, size: int, n: int) -> None:
 
 def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
     """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
-    how = SelectionRule("gain", 0, None, seed=seed_from(estimator.random_state))
+    how = SelectionRule(seed=seed_from(estimator.random_state))
     space = automatic_space(
         how,
         samples.n,

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.sampling import grouped_folds
-from fewkern.core.gaussians import GaussianBasis
-from fewkern.core.preparation import Preparation
+from fewkern.core.gaussians import GaussianBasis, Preparation
 from fewkern.core.samples import Samples
 from fewkern.learn.climb import Candidate, Kind, Sizes, distilled, leading_axes, still, taught_rows, teacher_of
 from fewkern.learn.compare import Comparison, Key, compare

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from fewkern.arrays.namespace import to_numpy
-from fewkern.core.preparation import Preparation
+from fewkern.core.gaussians import Preparation
 from fewkern.learn.policy import Policy
 
 __all__ = ["fit_preparation", "with_open_ends"]

@@ -9,8 +9,7 @@ import numpy as np
 
 from fewkern.arrays.linalg import generalized_eigh
 from fewkern.arrays.namespace import Array
-from fewkern.core.path import Stop
-from fewkern.core.peel import Peeled, peel
+from fewkern.core.path import Peeled, Stop, peel
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.problems import norm, reflect, reflect_both
 from fewkern.margins.rules import GraphRule

@@ -10,8 +10,7 @@ import numpy as np
 from fewkern.arrays.linalg import least_squares, sum_by_index
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
-from fewkern.core.path import Stop
-from fewkern.core.peel import peel
+from fewkern.core.path import Stop, peel
 from fewkern.margins.hinge import minimize_hinge
 from fewkern.margins.problems import HingeProblem, HingeSolution, Reflected, hinge_at_zero, norm
 

@@ -11,8 +11,7 @@ import numpy as np
 from fewkern.arrays.linalg import cholesky_psd, solve_triangular
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
-from fewkern.core.path import Stop
-from fewkern.core.peel import peel
+from fewkern.core.path import Stop, peel
 from fewkern.margins.convex import ConvexSteps, ListedPairs, RankedPairs, signed_pairs, solve
 from fewkern.margins.embedding import (
     ScatterDeflation,

@@ -14,11 +14,11 @@ from fewkern.core.statistics import Statistics, feature_statistics
 
 __all__ = [
     "Axes",
-    "GaussianClasses",
     "Spread",
     "column_signs",
     "discriminant_axes",
     "gaussian_classes",
+    "gaussian_scores",
     "principal_axes",
     "spread_of",
 ]
@@ -143,33 +143,23 @@ def discriminant_axes(spread: Spread, ridge: float = 0.0, n_components: int | No
     return Axes(W * length, spread.mean, t[:keep] ** 2, points * length)
 
 
-@dataclass(frozen=True)
-class GaussianClasses:
-    """Gaussian classes with a common covariance."""
-
-    priors: Array
-    means: Array
-    covariance: Array
-
-    def scores(self) -> ClassScores:
-        """Log joint probabilities by Bayes' rule, up to a term that all classes share."""
-        xp = namespace(self.means)
-        # a class that sits in one point has no spread: a ridge of the unit round-off keeps the inverse
-        ridge = max(_SMALLEST_SPREAD, eps(self.means))
-        identity = xp.eye(self.covariance.shape[0], dtype=self.means.dtype, device=device(self.means))
-        half = self.means @ xp.linalg.inv(self.covariance + ridge * identity)
-        weights, offset = half.T, xp.log(self.priors) - xp.sum(half * self.means, axis=1) / 2
-        if self.priors.shape[0] == 2:
-            weights, offset = weights[:, 1:] - weights[:, :1], offset[1:] - offset[:1]
-        return ClassScores(weights, offset)
-
-
-def gaussian_classes(spread: Spread, axes: Axes) -> GaussianClasses:
-    """Means and common covariance of the classes on the axes; priors are the class shares."""
-    xp = namespace(axes.W)
+def gaussian_classes(spread: Spread, axes: Axes) -> tuple[Array, Array, Array]:
+    """Shares, means on the axes, and common covariance of Gaussian classes."""
     means = spread.class_sums @ axes.W / spread.masses[:, None]
     on_axes = spread.s[:, None] * (spread.V.T @ axes.W)
     between = means.T @ (spread.masses[:, None] * means)
-    return GaussianClasses(
-        spread.masses / xp.sum(spread.masses), means, (on_axes.T @ on_axes - between) / spread.weight
-    )
+    covariance = (on_axes.T @ on_axes - between) / spread.weight
+    return spread.masses / namespace(means).sum(spread.masses), means, covariance
+
+
+def gaussian_scores(priors: Array, means: Array, covariance: Array) -> ClassScores:
+    """Log joint probabilities of Gaussian classes by Bayes' rule, up to a term that all classes share."""
+    xp = namespace(means)
+    # a class that sits in one point has no spread: a ridge of the unit round-off keeps the inverse
+    ridge = max(_SMALLEST_SPREAD, eps(means))
+    identity = xp.eye(covariance.shape[0], dtype=means.dtype, device=device(means))
+    half = means @ xp.linalg.inv(covariance + ridge * identity)
+    weights, offset = half.T, xp.log(priors) - xp.sum(half * means, axis=1) / 2
+    if priors.shape[0] == 2:
+        weights, offset = weights[:, 1:] - weights[:, :1], offset[1:] - offset[:1]
+    return ClassScores(weights, offset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from fewkern.arrays.namespace import Array, asarray_like, namespace
@@ -29,7 +29,6 @@ from fewkern.core.kernels import as_kernel
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
 from fewkern.select.paths import WIDTH_FACTORS
-from fewkern.select.rules import RULES
 from fewkern.select.search import SearchResult, automatic_model, automatic_space, n_paths
 from fewkern.select.selection import Selection, SelectionRule
 from fewkern.select.uncertainty import novelty_of
@@ -44,12 +43,13 @@ __all__ = [
     "novelty_pvalue",
     "novelty_threshold",
     "search_model",
-    "selection_rule",
     "warn_open_end",
 ]
 
 # Constraints of the parameters that say how vectors are chosen.
-SELECTION = constraints("kernel", "center", "random_state", "verbose", rule=[StrOptions(set(RULES))])
+SELECTION = constraints(
+    "kernel", "random_state", "verbose", center=["boolean", Interval(Integral, 0, None, closed="left")]
+)
 
 # The same with those of the automatic choice of length scale, ridge and number of vectors.
 AUTOMATIC = SELECTION | constraints(
@@ -60,16 +60,10 @@ AUTOMATIC = SELECTION | constraints(
 )
 
 
-def selection_rule(rule: str, center: Any, random_state: Any) -> SelectionRule:
-    """How vectors are chosen; ``center="auto"`` is the paper's one sample for the paper's rule, none otherwise."""
-    count = int(rule == "greedy") if center == "auto" else int(center)
-    return SelectionRule(rule, count, seed=seed_from(random_state))
-
-
 def search_model(estimator: Any, samples: Samples) -> SearchResult:
     """Length scale, vectors, ridge and size for the targets of the samples, by the parameters of an estimator."""
     space = automatic_space(
-        selection_rule(estimator.rule, estimator.center, estimator.random_state),
+        SelectionRule(center=int(estimator.center), seed=seed_from(estimator.random_state)),
         samples.n,
         n_vectors=estimator.n_vectors,
         max_vectors=estimator.max_vectors,
@@ -194,8 +188,17 @@ class IntervalRegressor:
     def predict(self, X: Any) -> Array:
         """Values of shape ``(n_samples,)`` or ``(n_samples, n_outputs)``."""
         X = check_samples(self, X)
-        values = self.expansion_(X)
+        return self._shaped(self.expansion_(X))
+
+    def _shaped(self, values: Array) -> Array:
+        """One column for targets that came as one."""
         return values[:, 0] if self._single else values
+
+    def _about(self, X: Any, method: str) -> tuple[Intervals, Array, Array]:
+        """What ``method`` reads: what is known of errors, checked samples, and their predictions."""
+        intervals: Intervals = need_held_out(self, "intervals_", method)
+        X = check_samples(self, X)
+        return intervals, X, self.expansion_(X)
 
     @partial(rowwise, columns=("lower", "upper"))
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
@@ -260,7 +263,7 @@ class IntervalRegressor:
         >>> bool(0.7 < (y < model.predict_quantile(X, 0.75)).mean() < 0.8)
         True
         """
-        intervals: Intervals = need_held_out(self, "intervals_", "predict_quantile")
+        intervals, X, values = self._about(X, "predict_quantile")
         q, least = check_probability(self, "q", q), 1 - intervals.most
         if not least - 1e-9 <= q <= intervals.most + 1e-9:
             raise ValueError(
@@ -268,10 +271,7 @@ class IntervalRegressor:
                 f"for quantiles from {math.ceil(1000 * least) / 1000} to {math.floor(1000 * intervals.most) / 1000}, "
                 f"got q={q}; fit to more samples."
             )
-        X = check_samples(self, X)
-        values = self.expansion_(X)
-        found = values + intervals.times_scale(X, values, intervals.quantiles(q))
-        return found[:, 0] if self._single else found
+        return self._shaped(values + intervals.times_scale(X, values, intervals.quantiles(q)))
 
     @rowwise
     def predict_std(self, X: Any) -> Array:
@@ -287,10 +287,8 @@ class IntervalRegressor:
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
         """
-        intervals: Intervals = need_held_out(self, "intervals_", "predict_std")
-        X = check_samples(self, X)
-        found = intervals.times_scale(X, self.expansion_(X), intervals.spreads())
-        return found[:, 0] if self._single else found
+        intervals, X, values = self._about(X, "predict_std")
+        return self._shaped(intervals.times_scale(X, values, intervals.spreads()))
 
     @rowwise
     def cdf(self, X: Any, y: Any) -> Array:
@@ -316,12 +314,9 @@ class IntervalRegressor:
         >>> model.cdf([[0.0], [3.0]], 0.5).round(1)  # sinc(0) = 1, sinc(3) = 0
         array([0., 1.])
         """
-        intervals: Intervals = need_held_out(self, "intervals_", "cdf")
-        X = check_samples(self, X)
-        values = self.expansion_(X)
+        intervals, X, values = self._about(X, "cdf")
         shape = values.shape[:1] if self._single else values.shape
-        found = intervals.cdf(X, values, _targets(self, y, values, tuple(shape)))
-        return found[:, 0] if self._single else found
+        return self._shaped(intervals.cdf(X, values, _targets(self, y, values, tuple(shape))))
 
     predict_set = no_set
 

@@ -14,8 +14,8 @@ from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
-    check_priors,
     held_out_scores,
+    keep_background,
     keep_importances,
     kept_importances,
     warn_of_fewer_components,
@@ -23,7 +23,7 @@ from fewkern.base import (
 from fewkern.core.samples import class_targets
 from fewkern.explaining import explain
 from fewkern.populations import labelled_population
-from fewkern.select.axes import discriminant_axes, gaussian_classes, spread_of
+from fewkern.select.axes import discriminant_axes, gaussian_classes, gaussian_scores, spread_of
 from fewkern.select.base import (
     AUTOMATIC,
     keep_vectors,
@@ -69,18 +69,15 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         goes on while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
         BudgetWarning says so where the error was still falling there.
     alpha : float or "auto", default "auto"
-        Penalty on the squared length of an axis in feature space.
+        Penalty on the squared length of an axis in feature space, as in :class:`FeatureVectorRegressor`.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
-    priors : array of shape (n_classes,) or None, default None
-        Class probabilities; those of the samples by default.
     class_weight : dict, "balanced" or None, default None
-        Multiplies the weights of the samples of every class.
-    rule : str, default "gain"
-        How vectors are chosen, see :class:`FeatureVectorSelector`.
-    center : "auto", bool or int, default "auto"
-        See :class:`FeatureVectorSelector`. Centring ("auto": for the rule "greedy" only) keeps the sample at the centre
-        in addition to ``n_vectors``.
+        Multiplies the weights of the samples of every class. Class probabilities are shares of the weight: to predict
+        where classes are more or less frequent than among the samples, give every class its share there over its share
+        among the samples. Axes and vectors are then those of such a population, too.
+    center : bool or int, default False
+        See :class:`FeatureVectorSelector`. Centring keeps the sample at the centre in addition to ``n_vectors``.
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
@@ -105,7 +102,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         What ``novelty`` and ``novelty_threshold`` need.
     class_scores_ : ClassScores
         How coordinates on the axes become classes and probabilities.
-    vectors_, indices_, n_vectors_, kernel_, alpha_, fitness_, stop_, path_, basis_
+    vectors_, indices_, n_vectors_, kernel_, alpha_, fitness_, stop_, path_, basis_, background_
         As in :class:`FeatureVectorRegressor`.
 
     Notes
@@ -137,7 +134,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,
         "n_components": CONSTRAINTS["n_components"],
-        "priors": CONSTRAINTS["priors"],
         "class_weight": CONSTRAINTS["class_weight"],
     }
 
@@ -150,10 +146,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         max_vectors: int | None = None,
         alpha: Any = "auto",
         prefer: str = "balanced",
-        priors: Any = None,
         class_weight: Any = None,
-        rule: str = "gain",
-        center: Any = "auto",
+        center: Any = False,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -163,9 +157,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.max_vectors = max_vectors
         self.alpha = alpha
         self.prefer = prefer
-        self.priors = priors
         self.class_weight = class_weight
-        self.rule = rule
         self.center = center
         self.random_state = random_state
         self.verbose = verbose
@@ -188,25 +180,21 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """
         population = labelled_population(self, X, y, sample_weight, groups)
         samples = class_targets(population.sample)
-        priors = check_priors(self, samples)
         found = search_model(self, samples)
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
         self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
         self._keep(samples, found.selection, found.basis, found.basis.expand(axes.W, -axes.mean @ axes.W))
         warn_open_end(self, samples, found)
-        classes = gaussian_classes(spread, axes)
-        self.eigenvalues_, self.means_, self.covariance_ = axes.values, classes.means, classes.covariance
+        self.eigenvalues_ = axes.values
+        self.priors_, self.means_, self.covariance_ = gaussian_classes(spread, axes)
         # every sample on the axes that the others give, the points of the classes held
         points = replace(samples, targets=take_rows(axes.points, samples.codes))
         left_out = solve_samples(points, found.Z, found.ridge)[1]
-        self.class_scores_ = calibrate(classes.scores(), left_out)
-        self.priors_ = classes.priors if priors is None else priors
-        ratio = None if priors is None else priors / classes.priors
-        if ratio is not None:
-            self.class_scores_ = self.class_scores_.with_priors(ratio)
-        self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples, ratio)
+        self.class_scores_ = calibrate(gaussian_scores(self.priors_, self.means_, self.covariance_), left_out)
+        self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples)
         keep_importances(self, samples)
+        keep_background(self, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         warn_of_fewer_components(self)
         return self

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import divide_where, one_hot, solve_triangular
+from fewkern.arrays.linalg import one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows
 from fewkern.arrays.numerics import largest_power
 from fewkern.arrays.sampling import random_generator
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
-from fewkern.core.statistics import Statistics, ridge_factor
+from fewkern.core.statistics import ridge_factor
 from fewkern.select.leave_group_out import GroupBlocks, group_errors, group_residuals
 
 __all__ = [
@@ -41,7 +41,7 @@ _MAX_LOOP_OUTPUTS = 3
 # many, paths of hundreds of vectors ended too early on one of five large tables. Groups are all left out
 # (methods F9).
 MAX_LOO_ROWS = 5000
-# Leverage of a row counts as one, and a column as dependent, within this many units of rounding.
+# Leverage of a row counts as one within this many units of rounding.
 _ROUNDING_UNITS = 1e3
 
 
@@ -146,20 +146,6 @@ class _Design:
         return _Design(take_rows(self.X, rows), take_rows(self.root, rows), take_rows(self.w, rows))
 
 
-def _orthogonal(X: Array) -> Array:
-    """``Q`` of the problem without a ridge; zero where a column depends on those before it."""
-    xp = namespace(X)
-    Q, R = xp.linalg.qr(X, mode="reduced")
-    size = xp.abs(xp.linalg.diagonal(R))
-    dependent = xp.nonzero(size <= _ROUNDING_UNITS * eps(R) * xp.max(size))[0]
-    if not dependent.shape[0]:
-        return Q
-    # for example, the vectors span the constant: column j adds nothing, and its column of Q is noise
-    j = int(dependent[0])
-    rest = _orthogonal(xp.concat([X[:, :j], X[:, j + 1 :]], axis=1))
-    return xp.concat([rest[:, :j], xp.zeros_like(X[:, :1]), rest[:, j:]], axis=1)
-
-
 def loo_paths(
     G: Array, Y: Array, ridges: tuple[float, ...], weights: Array | None = None, scheme: LooScheme | None = None
 ) -> list[LooPath]:
@@ -168,36 +154,19 @@ def loo_paths(
     Notes
     -----
     ``n L^2`` flops in BLAS-3 for all ridges, and ``m L^2`` per ridge for ``m`` samples that are left out; once more per
-    ridge for more than three outputs, whatever their number. Without a ridge, models with as many unknowns as samples
-    (of positive weight) have no leave-one-out error; theirs is infinite. A row of leverage one is
-    predicted by the constant when it is left out.
+    ridge for more than three outputs, whatever their number. A row of leverage one is predicted by the constant when it
+    is left out.
     """
     design = _Design.of(G, weights)
     scheme = LooScheme() if scheme is None else scheme
     leaving = _LeavingOut(design, Y, scheme)
-    if any(ridge > 0 for ridge in ridges):
-        gram, cross = design.X.T @ design.X, design.X.T @ leaving.scaled
+    gram, cross = design.X.T @ design.X, design.X.T @ leaving.scaled
     paths = []
     for ridge in ridges:
-        if ridge > 0:
-            C, _ = ridge_factor(gram, ridge)
-            Q = solve_triangular(C, leaving.left_out.X.T).T
-            paths.append(leaving.path(Q, solve_triangular(C, cross)))
-        else:
-            paths.append(_path_without_ridge(design, leaving))
+        C, _ = ridge_factor(gram, ridge)
+        Q = solve_triangular(C, leaving.left_out.X.T).T
+        paths.append(leaving.path(Q, solve_triangular(C, cross)))
     return paths
-
-
-def _path_without_ridge(design: _Design, leaving: _LeavingOut) -> LooPath:
-    xp, (n, columns) = namespace(design.X), design.X.shape
-    count = int(xp.sum(xp.astype(design.w > 0, xp.int64)))
-    known = min(columns, count)
-    unused = xp.zeros((n, columns - known), dtype=design.X.dtype, device=device(design.X))
-    Q = xp.concat([_orthogonal(design.X[:, :known]), unused], axis=1)
-    path = leaving.path(leaving.of_left_out(Q), Q.T @ leaving.scaled)
-    if known == count:
-        path.error[count - 1 :] = xp.inf
-    return path
 
 
 class _LeavingOut:
@@ -280,57 +249,48 @@ def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
     return xp.maximum(squares, xp.zeros_like(squares))
 
 
-def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, groups: Array | None = None) -> Solution:
+def solve(
+    G: Array,
+    Y: Array,
+    ridge: float,
+    weights: Array | None = None,
+    groups: Array | None = None,
+    rows: Array | None = None,
+) -> Solution:
     r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, eq. (11) with its constant.
 
-    ``groups`` are whole numbers, equal for samples that are left out together.
+    ``groups`` are whole numbers, equal for samples that are left out together. Of many samples only some ``rows`` are
+    left out, one by one: ``n L^2`` flops for the solution, ``m L^2`` for ``m`` of them.
     """
     xp = namespace(G)
     design = _Design.of(G, weights)
-    X, root, w, jitter = design.X, design.root, design.w, 0.0
-    target = root[:, None] * Y
-    if ridge > 0:
-        C, jitter = ridge_factor(X.T @ X, ridge)
-        Q = solve_triangular(C, X.T).T
-        solution = solve_triangular(C, Q.T @ target, transposed=True)
-    else:
-        # X = Q R = (Q U) diag(sizes) V': the solution of least length, where unknowns depend on each other
-        Q, R = xp.linalg.qr(X, mode="reduced")
-        U, sizes, Vt = xp.linalg.svd(R, full_matrices=False)
-        independent = sizes > _ROUNDING_UNITS * eps(X) * sizes[0]
-        Q = (Q @ U) * xp.astype(independent, Q.dtype)
-        solution = Vt.T @ divide_where(independent[:, None], Q.T @ target, sizes[:, None], 0.0)
-    leverage = xp.sum(Q * Q, axis=1)
+    target, w = design.root[:, None] * Y, design.w
+    left_out = design if rows is None else design.take(rows)
+    C, jitter = ridge_factor(design.X.T @ design.X, ridge)
+    Q = solve_triangular(C, left_out.X.T).T
+    cross = Q.T @ target if rows is None else solve_triangular(C, design.X.T @ target)
+    solution = solve_triangular(C, cross, transposed=True)
     W, offset = solution[1:, :], solution[0, :]
     if groups is not None:
-        held_out = _group_held_out(Q, Y, w, GroupBlocks.of(groups))
-        return Solution(W, offset, held_out, jitter)
-    rest = xp.maximum(xp.sum(w) - w, xp.full_like(w, eps(G)))[:, None]
-    others = ((w @ Y)[None, :] - w[:, None] * Y) / rest
-    return Solution(W, offset, _held_out(Y, G @ W + offset, leverage, others), jitter)
+        return Solution(W, offset, _group_held_out(Q, Y, w, GroupBlocks.of(groups)), jitter)
+    rest = xp.maximum(xp.sum(w) - left_out.w, xp.full_like(left_out.w, eps(G)))[:, None]
+    own, values = (Y, G) if rows is None else (take_rows(Y, rows), take_rows(G, rows))
+    others = ((w @ Y)[None, :] - left_out.w[:, None] * own) / rest
+    return Solution(W, offset, _held_out(own, values @ W + offset, xp.sum(Q * Q, axis=1), others), jitter)
 
 
 def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, HeldOut]:
     """The same for the targets of samples, with leave-one-out predictions for all rows, or for ``MAX_LOO_ROWS``."""
     rows = LooScheme.of(samples).rows
-    if rows is None or ridge == 0:
+    if rows is None:
         solution = solve(G, samples.targets, ridge, samples.weights, samples.groups)
         return solution, HeldOut(solution.held_out, samples)
-    solution = _solve_many(samples, G, ridge, rows)
-    return solution, HeldOut(solution.held_out, samples.take(rows))
-
-
-def _solve_many(samples: Samples, G: Array, ridge: float, rows: Array) -> Solution:
-    """Like :func:`solve`, but only ``m`` rows are left out: ``n L^2`` flops for the solution, ``m L^2`` for them."""
-    xp, dtype = namespace(G), G.dtype
-    solution = Statistics.of(G, samples.targets, samples.weights).solve(ridge)
-    W, offset = solution.in_precision(dtype)
-    some, values = samples.take(rows), take_rows(G, rows)
-    leverage = solution.leverage(xp.astype(values, solution.factor.dtype, copy=False), some.weights)
-    mean = (samples.weights @ samples.targets) / xp.sum(samples.weights)
-    leverage = xp.astype(leverage, dtype, copy=False)
-    held_out = _held_out(some.targets, values @ W + offset, leverage, xp.zeros_like(some.targets) + mean)
-    return Solution(W, offset, held_out, solution.jitter)
+    # sums over many rows are in double precision, models in that of the samples
+    xp = namespace(G)
+    Z, Y, w = (xp.astype(one, xp.float64, copy=False) for one in (G, samples.targets, samples.weights))
+    found = solve(Z, Y, ridge, w, rows=rows)
+    W, offset, held_out = (xp.astype(one, G.dtype, copy=False) for one in (found.W, found.offset, found.held_out))
+    return Solution(W, offset, held_out, found.jitter), HeldOut(held_out, samples.take(rows))
 
 
 def _held_out(Y: Array, fit: Array, leverage: Array, others: Array) -> Array:

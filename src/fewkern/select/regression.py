@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import KernelEstimator, keep_importances, kept_importances
+from fewkern.base import KernelEstimator, keep_background, keep_importances, kept_importances
 from fewkern.core.statistics import feature_statistics
 from fewkern.explaining import explain
 from fewkern.populations import measured_population
@@ -40,7 +40,8 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     .. math:: \min_{A, \beta} \sum_i w_i \| y_i - \beta - A^T z_i \|^2 + \alpha\, \|A\|_F^2 \qquad (11)
 
     with :math:`z_i` the features of sample :math:`i` on the chosen vectors. With all samples chosen this is kernel
-    ridge regression with a free constant. :class:`KernelRegressor` goes further: it moves the vectors, too.
+    ridge regression with a free constant. :class:`KernelRegressor` goes further: it moves the vectors, too. For vectors
+    that another rule chooses, put a :class:`FeatureVectorSelector` before any linear regression.
 
     Parameters
     ----------
@@ -57,14 +58,11 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         BudgetWarning says so where the error was still falling there.
     alpha : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
-        mean of ``k(x, x)``.
+        mean of ``k(x, x)``; zero is the least beside which rounding is small.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
-    rule : str, default "gain"
-        How vectors are chosen, see :class:`FeatureVectorSelector`.
-    center : "auto", bool or int, default "auto"
-        See :class:`FeatureVectorSelector`. Centring ("auto": for the rule "greedy" only) keeps the sample at the centre
-        in addition to ``n_vectors``.
+    center : bool or int, default False
+        See :class:`FeatureVectorSelector`. Centring keeps the sample at the centre in addition to ``n_vectors``.
     random_state : int, Generator, RandomState or None, default 0
         Draws the samples that compete to become vectors. Another seed, or another order of the rows, may give a model
         of another size that is as good.
@@ -99,6 +97,9 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         What :meth:`predict_interval` reads.
     novelty_ : Novelty
         What :meth:`novelty` reads.
+    background_ : Background or None
+        What :meth:`explain` compares with: at most 16 weighted centers of the samples, each the mean of five or more
+        (where there are so many). None for sparse samples and kernels other than the Gaussian.
 
     Notes
     -----
@@ -135,8 +136,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         max_vectors: int | None = None,
         alpha: Any = "auto",
         prefer: str = "balanced",
-        rule: str = "gain",
-        center: Any = "auto",
+        center: Any = False,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -145,7 +145,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self.max_vectors = max_vectors
         self.alpha = alpha
         self.prefer = prefer
-        self.rule = rule
         self.center = center
         self.random_state = random_state
         self.verbose = verbose
@@ -184,6 +183,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self.held_out_error_ = held_out.squared_error()
         self.intervals_ = intervals
         keep_importances(self, samples)
+        keep_background(self, samples)
         if solution.jitter > 0:
             warnings.warn(
                 f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "

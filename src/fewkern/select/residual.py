@@ -8,13 +8,15 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import divide_where, solve_triangular, subtract_product
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, put, take_rows, to_numpy
 from fewkern.core.basis import KernelBasis, Projection
-from fewkern.core.gram import Gram
+from fewkern.core.kernel import Gram
 from fewkern.core.path import Stop
 
 __all__ = ["Pivots", "Residual", "Selection"]
 
 # Samples with k(x, x) below this share of the largest are zero vectors: no candidates, and not in the mean fitness.
 _ZERO_DIAGONAL = 1e-14
+# Relative residual at which a sample depends on the chosen ones, in double and in single precision.
+_BASIS_TOL, _BASIS_TOL_SINGLE = 1e-10, 1e-5
 # A residual may fall this far below zero, as a share of k(x, x), before the kernel counts as indefinite.
 _INDEFINITE = 1e-8
 
@@ -70,11 +72,10 @@ class Pivots:
 class Residual:
     """The kernel matrix with the chosen vectors taken out: ``R = K - G G'``, kept as its diagonal and ``G``."""
 
-    def __init__(
-        self, gram: Gram, weights: Array | None, basis_tol: float, capacity: int, start: Selection | None
-    ) -> None:
+    def __init__(self, gram: Gram, weights: Array | None, capacity: int, start: Selection | None) -> None:
         d = gram.diag
-        self.gram, self.xp, self.d, self.basis_tol = gram, namespace(d), d, basis_tol
+        self.gram, self.xp, self.d = gram, namespace(d), d
+        self.basis_tol = _BASIS_TOL_SINGLE if eps(d) > _BASIS_TOL else _BASIS_TOL
         xp = self.xp
         self._refuse_bad_diagonal()
         self.valid = d > _ZERO_DIAGONAL * xp.max(d)

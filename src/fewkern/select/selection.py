@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 from fewkern.arrays.sampling import random_generator
-from fewkern.core.gram import Center, Gram
-from fewkern.core.kernel import Kernel
-from fewkern.core.path import Stop
-from fewkern.core.peel import peel
+from fewkern.core.kernel import Center, Gram, Kernel
+from fewkern.core.path import Stop, peel
 from fewkern.core.samples import Samples
 from fewkern.select.residual import Pivots, Residual, Selection
 from fewkern.select.rules import RULES, PivotRule
@@ -25,8 +23,6 @@ __all__ = ["Selection", "SelectionRule", "approximate_center", "centered_gram", 
 
 # Above this many samples the nearest to the mean image is found with means over this many random rows.
 _CENTER_ROWS = 2000
-# Relative residual at which a sample depends on the chosen ones, in double and in single precision.
-_BASIS_TOL, _BASIS_TOL_SINGLE = 1e-10, 1e-5
 # Columns that are reserved at first where there is no limit on the number of vectors.
 _FIRST_CAPACITY = 256
 
@@ -39,8 +35,6 @@ class SelectionRule:
     """A name in :data:`fewkern.select.rules.RULES`."""
     center: int = 0
     """Number of samples nearest to the mean image at which images are centered (FVS, Appendix A); 0 is no centering."""
-    basis_tol: float | None = None
-    """Relative residual at which a sample depends on the chosen ones; None is 1e-10, in float32 1e-5."""
     max_fitness: float = 1.0
     """Stop once the global fitness :math:`J_S` (7a) reaches it."""
     n_candidates: int = 10
@@ -106,13 +100,9 @@ def select_vectors(
     ``n L`` kernel evaluations, ``n L^2`` flops in BLAS-3, memory ``n (L + block)`` numbers. "greedy" needs ``n^2`` more
     kernel evaluations for its first vector up to 5000 samples, "gain" ``n_candidates`` times more up to 2000.
     """
-    if how.basis_tol is not None:
-        basis_tol = how.basis_tol
-    else:
-        basis_tol = _BASIS_TOL_SINGLE if eps(gram.diag) > _BASIS_TOL else _BASIS_TOL
     asked, limit = limit, min(limit, gram.n)
     capacity = min(limit, _FIRST_CAPACITY) if limit == gram.n else limit
-    state = Residual(gram, weights, basis_tol, capacity, start)
+    state = Residual(gram, weights, capacity, start)
     if not bool(state.xp.any(state.valid)):
         raise ValueError(
             "feature vector selection: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing "

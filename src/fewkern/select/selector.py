@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
+from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, validate_samples
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, warn_of_fewer_components
 from fewkern.core.basis import Projection
@@ -20,9 +20,10 @@ from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population, weighted_samples
 from fewkern.select.axes import principal_axes, spread_of
-from fewkern.select.base import SELECTION, keep_vectors, novelty, novelty_pvalue, novelty_threshold, selection_rule
+from fewkern.select.base import SELECTION, keep_vectors, novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.regression import FeatureVectorRegressor
-from fewkern.select.selection import Selection, choose_basis
+from fewkern.select.rules import RULES
+from fewkern.select.selection import Selection, SelectionRule, choose_basis
 from fewkern.select.uncertainty import novelty_of
 
 __all__ = ["FeatureVectorPCA", "FeatureVectorSelector"]
@@ -31,13 +32,13 @@ __all__ = ["FeatureVectorPCA", "FeatureVectorSelector"]
 _MOST_VECTORS = 100
 
 
-def _choose(estimator: Any, samples: Samples, max_fitness: float = 1.0) -> Selection:
-    """Choose vectors by the parameters of an estimator."""
-    how = selection_rule(estimator.rule, estimator.center, estimator.random_state)
+def _choose(estimator: Any, samples: Samples, **how: Any) -> Selection:
+    """Choose vectors by the parameters of an estimator, and by those of the rule."""
+    settings = SelectionRule(seed=seed_from(estimator.random_state), **how)
     limit = _MOST_VECTORS if estimator.max_vectors is None else estimator.max_vectors
     kernel = resolve_kernel(estimator.kernel, samples.X)
     with progress(estimator, "choosing vectors", min(limit, samples.n)) as step:
-        return choose_basis(samples, kernel, replace(how, max_fitness=max_fitness), limit, step)
+        return choose_basis(samples, kernel, settings, limit, step)
 
 
 class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -120,6 +121,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     _parameter_constraints: dict[str, list[Any]] = {
         **SELECTION,
+        "rule": [StrOptions(set(RULES))],
+        "center": [*SELECTION["center"], StrOptions({"auto"})],
         "max_vectors": CONSTRAINTS["max_vectors"],
         "max_fitness": [Interval(Real, 0, 1, closed="right")],
         "projection": [StrOptions({"nested", "symmetric", "raw"})],
@@ -171,7 +174,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     @fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Samples, Selection]:
         samples = weighted_samples(self, X, sample_weight)
-        selection = _choose(self, samples, self.max_fitness)
+        center = self.rule == "greedy" if self.center == "auto" else self.center
+        selection = _choose(self, samples, rule=self.rule, center=int(center), max_fitness=self.max_fitness)
         self.kernel_ = selection.gram.kernel
         self.basis_ = samples.original(selection.basis(self.projection))
         self.novelty_ = novelty_of(samples, selection, self.basis_)
@@ -216,11 +220,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     max_vectors : int or None, default None
         Largest number of vectors; None: at most 100. With the number of samples, selection stops only at the numerical
         rank.
-    rule : str, default "gain"
-        How vectors are chosen, see :class:`FeatureVectorSelector`.
-    center : "auto", bool or int, default "auto"
-        See :class:`FeatureVectorSelector`. It decides only which vectors are chosen; components
-        are always centered.
+    center : bool or int, default False
+        See :class:`FeatureVectorSelector`. It decides only which vectors are chosen; components are always centered.
     fit_inverse_transform : bool, default False
         Learn the way back to the samples, a :class:`FeatureVectorRegressor` from the components to the features.
     random_state : int, Generator, RandomState or None, default 0
@@ -272,8 +273,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         n_components: int | None = None,
         kernel: Any = "gaussian",
         max_vectors: int | None = None,
-        rule: str = "gain",
-        center: Any = "auto",
+        center: Any = False,
         fit_inverse_transform: bool = False,
         random_state: Any = 0,
         verbose: Any = False,
@@ -281,7 +281,6 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         self.n_components = n_components
         self.kernel = kernel
         self.max_vectors = max_vectors
-        self.rule = rule
         self.center = center
         self.fit_inverse_transform = fit_inverse_transform
         self.random_state = random_state
@@ -299,7 +298,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """
         population = weighted_population(self, X, sample_weight)
         samples = population.sample
-        chosen = _choose(self, samples)
+        chosen = _choose(self, samples, center=int(self.center))
         basis = chosen.basis()
         axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
         self._keep(samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
@@ -321,7 +320,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             )
         back = FeatureVectorRegressor(prefer="accurate", random_state=self.random_state)
         back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
-        back.intervals_ = None  # nobody asks for those of the samples
+        back.intervals_ = back.background_ = None  # nobody asks for those of the samples
         return back
 
     @rowwise

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.core.preparation import Prepared, Scaling
+from fewkern.core.expansion import Prepared, Scaling
 from fewkern.io import to_c, to_js, to_onnx, to_sql
 from fewkern.io.plan import Copy, Inputs, Lookup
 from fewkern.tables.columns import CategoryColumn, DateColumn, NumberColumn

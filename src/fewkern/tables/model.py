@@ -20,8 +20,8 @@ from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import CONSTRAINTS, path_of
 from fewkern.compression import compress
+from fewkern.core.expansion import Prepared
 from fewkern.core.path import TOLERANCE
-from fewkern.core.preparation import Prepared
 from fewkern.io import save
 from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables.encoder import named

@@ -6,10 +6,10 @@ import array_api_strict
 import numpy as np
 import pytest
 
-import fewkern.core.sensitivity as sensitivity
+import fewkern.core.explanation as sensitivity
 from fewkern import ForwardKernelFisher, KernelExpansion
+from fewkern.core.explanation import feature_importances, slopes
 from fewkern.core.samples import Samples
-from fewkern.core.sensitivity import differentiable, feature_importances, slopes
 from fewkern.kernels import Gaussian, Laplacian, Linear, Polynomial
 
 WIDTHS = np.array([0.7, 1.5, 2.5])
@@ -136,10 +136,6 @@ def test_other_libraries(rng):
     found = shares(f.like(there), there)
     assert isinstance(found, type(there))
     np.testing.assert_allclose(np.asarray(found), shares(f, X), rtol=1e-9)
-
-
-def test_kernels_without_derivatives(rng):
-    assert not differentiable(function(Laplacian(length_scale=1.0), rng))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
