@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any
 
 from fewkern.arrays.progress import progress
-from fewkern.arrays.validation import Interval, StrOptions
+from fewkern.arrays.validation import StrOptions
 from fewkern.core.samples import Samples
 from fewkern.density.base import MAX_CANDIDATES, POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.constrained import ConstrainedRules, default_gamma, forward_constrained, refit_jointly
@@ -42,19 +41,8 @@ class ForwardConstrainedDensity(DensityEstimator):
         Largest number of kernels; None: at most 100.
     refit : bool, default False
         Whether all weights and bandwidths of the chosen kernels are fitted again together at the end.
-    stop : {"loo", "distance", "size"}, default "loo"
-        Stop when the leave-one-out score rises, when the distance to Parzen's estimate falls below ``tol`` (relative),
-        or at ``max_vectors``.
-    tol : float, default 0.0
-        See ``stop``; with "loo" the least relative gain of a step.
-    bandwidth_rule : {"safe", "abs", "bracket"}, default "safe"
-        Bandwidth steps that never raise the error, or the paper's two rules (22) and (11), taken literally.
-    eta : float, default 0.5
-        Length of these steps.
-    n_bandwidth_steps : int, default 5
-        Their number.
-    mixing : {"jackknife", "ls"}, default "jackknife"
-        Estimate of the mixing number :math:`\lambda`: (21), or least squares (18).
+    bandwidth_rule : {"safe", "abs"}, default "safe"
+        Bandwidth steps that never raise the error, or those of the paper (22), taken literally.
     scale : {"std", "whiten", "none"}, default "std"
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
@@ -104,12 +92,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         "max_vectors",
         gamma=[None, POSITIVE],
         refit=["boolean"],
-        stop=[StrOptions({"loo", "distance", "size"})],
-        tol=[Interval(Real, 0, None, closed="left")],
-        bandwidth_rule=[StrOptions({"safe", "abs", "bracket"})],
-        eta=[POSITIVE],
-        n_bandwidth_steps=[Interval(Integral, 0, None, closed="left")],
-        mixing=[StrOptions({"jackknife", "ls"})],
+        bandwidth_rule=[StrOptions({"safe", "abs"})],
     )
 
     def __init__(
@@ -119,12 +102,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         gamma: float | None = None,
         max_vectors: int | None = None,
         refit: bool = False,
-        stop: str = "loo",
-        tol: float = 0.0,
         bandwidth_rule: str = "safe",
-        eta: float = 0.5,
-        n_bandwidth_steps: int = 5,
-        mixing: str = "jackknife",
         scale: str = "std",
         random_state: Any = 0,
         verbose: bool = False,
@@ -133,12 +111,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         self.gamma = gamma
         self.max_vectors = max_vectors
         self.refit = refit
-        self.stop = stop
-        self.tol = tol
         self.bandwidth_rule = bandwidth_rule
-        self.eta = eta
-        self.n_bandwidth_steps = n_bandwidth_steps
-        self.mixing = mixing
         self.scale = scale
         self.random_state = random_state
         self.verbose = verbose
@@ -150,9 +123,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         part = problem.part(rows).with_candidates(MAX_CANDIDATES, rng)
         target = problem.parzen(part.Z)
         limit = self.max_vectors or 100
-        rules = ConstrainedRules(
-            self.gamma_, limit, self.stop, self.tol, self.bandwidth_rule, self.eta, self.n_bandwidth_steps, self.mixing
-        )
+        rules = ConstrainedRules(self.gamma_, limit, self.bandwidth_rule)
         with progress(self, "adding kernels", limit) as step:
             found = forward_constrained(part, target, rules, step)
         self.path_, self.stop_ = found.path, found.stop
