@@ -30,10 +30,15 @@ __all__ = [
 
 # Bandwidths at which a kernel may enter, in Parzen bandwidths.
 _ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
+# Further ones up to this part of the spread of the samples, each about twice the one before, and how many at most:
+# where values repeat, Parzen's bandwidth is far below the width of any cluster.
+_WIDEST_ENTRY_IN_SPREADS, _MOST_WIDER_ENTRIES = 0.5, 6
 # Candidates tried as centers of one entry.
 _MAX_ENTRY_CENTERS = 300
 # EM after every entry: the largest number of iterations, and the least rise of the mean log density.
 _ITERATIONS, _LEAST_RISE = 50, 1e-4
+# The largest standard error of a log density that a smaller mixture may lose.
+_LARGEST_LOSS = 0.1
 # Mixtures stop growing after this many sizes without a better BIC, or held-out likelihood.
 _BIC_PATIENCE, _HELD_OUT_PATIENCE = 3, 4
 
@@ -163,7 +168,7 @@ class Growth:
         """The candidates among ``Z``, and what every kernel that may enter at them needs."""
         self.screen = replace(self.problem, Z=Z).part(self.problem.candidates)
         self.centers = self.screen.Z[:: math.ceil(self.screen.n / _MAX_ENTRY_CENTERS)]
-        bandwidths = sorted({max(factor * self.screen.unit, self.floor) for factor in _ENTRY_PARZEN_BANDWIDTHS})
+        bandwidths = sorted({max(bandwidth, self.floor) for bandwidth in _entry_bandwidths(self.screen)})
         self.D = squared_distances(self.screen.Z, self.centers)
         self.entries: dict[float, Array | None] = dict.fromkeys(bandwidths)
         if self.problem.edges:  # sums over images are computed once
@@ -204,6 +209,16 @@ class Growth:
             np.append((1.0 - share) * mixture.weights, share),
             edges=mixture.edges,
         )
+
+
+def _entry_bandwidths(problem: DensityProblem) -> list[float]:
+    """Bandwidths at which a kernel may enter."""
+    found = [factor * problem.unit for factor in _ENTRY_PARZEN_BANDWIDTHS]
+    widest = _WIDEST_ENTRY_IN_SPREADS * problem.spread
+    if widest > found[-1]:
+        count = min(math.ceil(math.log2(widest / found[-1])), _MOST_WIDER_ENTRIES)
+        found.extend(np.geomspace(found[-1], widest, count + 1)[1:].tolist())
+    return found
 
 
 def grown(problem: DensityProblem, floor: float, size: int) -> RoundMixture:
@@ -255,7 +270,8 @@ def choose_size(
 
     The standard error is that of the difference to the best size, or the cost of the further kernels where that is
     larger: ``(m + 2) / N`` per kernel, its parameters over the samples, and at most 0.02, because a gain of 2% in
-    density is worth any number of parameters.
+    density is worth any number of parameters. A standard error counts as at most 0.1: a single outlier can make it
+    larger than all that kernels gain.
 
     The mixtures of all folds grow together, by one kernel at a time, until their held-out likelihood less that cost has
     not risen for four steps.
@@ -281,5 +297,6 @@ def choose_size(
     error, spread = paired_errors(terms, w)
     sizes = np.arange(1.0, len(error) + 1)
     further = sizes[int(np.argmin(error))] - sizes
-    (chosen,) = smallest_within(error, sizes, tolerance * np.maximum(spread, cost * further))
+    allowed = np.maximum(np.minimum(spread, _LARGEST_LOSS), cost * further)
+    (chosen,) = smallest_within(error, sizes, tolerance * allowed)
     return size_path(error, chosen, "minus the held-out log density", spread), stop

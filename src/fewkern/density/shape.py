@@ -30,7 +30,7 @@ _MOST_KERNELS = 12
 # One held-out sample counts for at most this difference of log densities: an outlier must not decide.
 _LARGEST_GAP = 10.0
 # Floor of the bandwidths, in Silverman bandwidths: the shape needs no other choice of a bandwidth.
-_FLOOR_IN_SILVERMANS = 0.5
+_FLOOR_IN_SILVERMANS = 0.1
 # EM after every entry.
 _ITERATIONS, _LEAST_RISE = 50, 1e-4
 # The least variance of a feature inside the kernels, over the largest: where values repeat, it would be zero.
@@ -38,14 +38,14 @@ _LEAST_VARIANCE = 1e-4
 
 
 def covariance_ridge(S: Array, size: float) -> Array:
-    r"""``S`` with :math:`\max((m/n)^2, 10^{-6})` of its diagonal added, and no variance far below the largest.
+    r"""``S`` with :math:`\max((m/n)^3, 10^{-6})` of its diagonal added, and no variance far below the largest.
 
-    Eigenvalues from ``n`` samples are wrong by a part :math:`m/n` of themselves: many samples need no ridge, however
-    close the features are to a plane.
+    Eigenvalues from ``n`` samples are wrong by a part :math:`m/n` of themselves, however small they are: many samples
+    need no ridge, however close the features are to a plane. The least ridge is that of ``GaussianMixture``.
     """
     m = len(S)
     variances = np.maximum(np.diagonal(S), _LEAST_VARIANCE * np.max(np.diagonal(S)))
-    part = min(max((m / size) ** 2, 1e-6), 1.0)
+    part = min(max((m / size) ** 3, 1e-6), 1.0)
     return S + np.diag(variances * (1.0 + part) - np.diagonal(S))
 
 
