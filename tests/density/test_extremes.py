@@ -92,3 +92,21 @@ SPLITS = [
 def test_splits_that_cannot_be_used_are_errors(density, cv, message):
     with pytest.raises(ValueError, match=message):
         clone(density).set_params(cv=cv).fit(X)
+
+
+@every_density
+@pytest.mark.filterwarnings("ignore:.*features .* are constant:UserWarning")
+def test_a_constant_feature_near_the_largest_number_is_a_constant_feature(density):
+    flat = np.column_stack([X, np.full(60, 1e308)])
+    for scale in ("std", "whiten"):
+        model = clone(density).set_params(scale=scale).fit(flat)
+        assert np.all(np.isfinite(model.score_samples(flat)))
+        one = clone(density).set_params(scale=scale).fit(np.column_stack([X, np.ones(60)]))
+        np.testing.assert_allclose(model.bandwidths_, one.bandwidths_)
+
+
+def test_no_shape_is_learned_from_one_sample_of_all_the_weight():
+    lumps = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [3.0]], 30, axis=0)
+    model = ForwardDensity().fit(lumps, sample_weight=10.0 ** np.linspace(-300, 0, 60))
+    assert model.scale_ == "std"
+    assert np.all(np.isfinite(model.score_samples(lumps)))

@@ -202,9 +202,9 @@ class ForwardDensity(DensityEstimator):
 
     def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
         self.scale_ = "std" if self.scale == "auto" else self.scale
-        n, m = samples.X.shape
-        plain = self._supports is not None or rows.scaling.constant
-        if self.scale != "auto" or plain or n < _LEAST_SHAPE_ROWS or not 1 < m <= _MOST_SHAPE_FEATURES:
+        m = samples.X.shape[1]
+        plain = self._supports is not None or rows.scaling.constant or rows.effective_size < _LEAST_SHAPE_ROWS
+        if self.scale != "auto" or plain or not 1 < m <= _MOST_SHAPE_FEATURES:
             return rows
         problem = rows.scaling.problem(samples)
         chosen = problem.draw(SHAPE_ROWS, rng)
