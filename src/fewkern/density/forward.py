@@ -32,9 +32,6 @@ _ITERATIONS, _LEAST_RISE = 500, 1e-5
 _MAX_PASSES = 5
 # Of the folds, as many are used as hold out this many samples.
 _HELD_OUT_ROWS = 4000
-# With a learned shape, kernels may be this much narrower: clusters close to a plane or a line are seen, and the
-# samples that are left out keep their number small.
-_SHAPED_FLOOR = 0.3
 # Fewer samples do not tell a shape from none.
 _LEAST_SHAPE_ROWS = 20
 # Above as many features a shape takes minutes: every EM iteration decomposes a matrix of them.
@@ -59,7 +56,7 @@ class ForwardDensity(DensityEstimator):
     ----------
     bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
         Parzen's bandwidth, a number in units of the scaled data. No kernel is narrower than 1.5 times this bandwidth
-        (less in many dimensions; 0.3 times that with a learned shape), so a larger one gives a smoother density.
+        (less in many dimensions), so a larger one gives a smoother density.
     max_vectors : int or None, default None
         Largest number of kernels; None: at most 20.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
@@ -226,8 +223,6 @@ class ForwardDensity(DensityEstimator):
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
         floor, limit, folds = problem.least_bandwidth, self.max_vectors or 20, self._size_folds(samples)
-        if self.scale_ == "shape":
-            floor *= _SHAPED_FLOOR
         self.least_bandwidth_ = floor * problem.unit
         with progress(self, "comparing numbers of kernels", limit) as step:
             if folds:

@@ -37,8 +37,6 @@ _WIDEST_ENTRY_IN_SPREADS, _MOST_WIDER_ENTRIES = 0.5, 6
 _MAX_ENTRY_CENTERS = 300
 # EM after every entry: the largest number of iterations, and the least rise of the mean log density.
 _ITERATIONS, _LEAST_RISE = 50, 1e-4
-# The largest standard error of a log density that a smaller mixture may lose.
-_LARGEST_LOSS = 0.1
 # Mixtures stop growing after this many sizes without a better BIC, or held-out likelihood.
 _BIC_PATIENCE, _HELD_OUT_PATIENCE = 3, 4
 
@@ -270,8 +268,7 @@ def choose_size(
 
     The standard error is that of the difference to the best size, or the cost of the further kernels where that is
     larger: ``(m + 2) / N`` per kernel, its parameters over the samples, and at most 0.02, because a gain of 2% in
-    density is worth any number of parameters. A standard error counts as at most 0.1: a single outlier can make it
-    larger than all that kernels gain.
+    density is worth any number of parameters.
 
     The mixtures of all folds grow together, by one kernel at a time, until their held-out likelihood less that cost has
     not risen for four steps.
@@ -297,6 +294,5 @@ def choose_size(
     error, spread = paired_errors(terms, w)
     sizes = np.arange(1.0, len(error) + 1)
     further = sizes[int(np.argmin(error))] - sizes
-    allowed = np.maximum(np.minimum(spread, _LARGEST_LOSS), cost * further)
-    (chosen,) = smallest_within(error, sizes, tolerance * allowed)
+    (chosen,) = smallest_within(error, sizes, tolerance * np.maximum(spread, cost * further))
     return size_path(error, chosen, "minus the held-out log density", spread), stop

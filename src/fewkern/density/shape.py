@@ -30,7 +30,7 @@ _MOST_KERNELS = 12
 # One held-out sample counts for at most this difference of log densities: an outlier must not decide.
 _LARGEST_GAP = 10.0
 # Floor of the bandwidths, in Silverman bandwidths: the shape needs no other choice of a bandwidth.
-_FLOOR_IN_SILVERMANS = 0.1
+_FLOOR_IN_SILVERMANS = 0.5
 # EM after every entry.
 _ITERATIONS, _LEAST_RISE = 50, 1e-4
 # The least variance of a feature inside the kernels, over the largest: where values repeat, it would be zero.
