@@ -16,6 +16,7 @@ import numpy as np
 
 from experiments.counting import CountingArray, counting
 from experiments.fcr_integrated import choose_floor, choose_step, forward_integrated
+from experiments.fcr_updates import mnqp, reduced_set_by_updates
 from fewkern import (
     ForwardConstrainedDensity,
     ForwardDensity,
@@ -39,7 +40,6 @@ from fewkern.density.likelihood import expectation_maximization
 from fewkern.density.mixture import squared_distances
 from fewkern.density.orthogonal import distribution_target, sparse_density_construction, sparse_kernel_density
 from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
-from fewkern.density.simplex import reduced_set_by_updates
 
 Values = dict[str, Any]
 
@@ -88,7 +88,7 @@ def _by_updates(settings: Values, X: Any) -> KernelMixture:
     problem = DensityProblem.of(X, np.ones(len(X)), settings["width"])
     if settings["model"] == "reduced":
         return _unscaled(reduced_set_by_updates(problem, settings["width"]), X)
-    found, _ = sparse_kernel_density(problem, problem.parzen(X), settings["kernel_width"], exact=False)
+    found, _ = sparse_kernel_density(problem, problem.parzen(X), settings["kernel_width"], solve=mnqp)
     return _unscaled(found, X)
 
 
@@ -178,7 +178,7 @@ def cost(settings: Values, run: int) -> Values:
             mixture = found.mixture
         elif method == "kernel":
             mixture, _ = sparse_kernel_density(
-                counted, target.view(CountingArray), settings["kernel_width"], limit=s, exact=False
+                counted, target.view(CountingArray), settings["kernel_width"], limit=s, solve=mnqp
             )
         else:
             distribution = distribution_target(X, problem).view(CountingArray)

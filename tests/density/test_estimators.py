@@ -24,7 +24,7 @@ from fewkern.core import population
 from fewkern.core.path import Path, Stop
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_gaussian_laplacian
-from fewkern.density import bandwidth, baselines, forward, paper
+from fewkern.density import bandwidth, forward, paper
 from fewkern.density.problem import AllRows
 from fewkern.density.simplex import reduced_set_bandwidths
 
@@ -193,8 +193,8 @@ def test_splits_and_too_few_samples_for_folds():
     ("density", "place", "name"),
     [
         (ForwardConstrainedDensity(), paper, "MAX_CANDIDATES"),
-        (ReducedSetDensity(bandwidth="silverman"), baselines, "MAX_CANDIDATES"),
-        (OrthogonalForwardDensity(), baselines, "_MAX_REGRESSION_ROWS"),
+        (ReducedSetDensity(bandwidth="silverman"), paper, "MAX_CANDIDATES"),
+        (OrthogonalForwardDensity(), paper, "_MAX_ORTHOGONAL_ROWS"),
     ],
 )
 def test_candidates_are_drawn_where_there_are_more(density, place, name, monkeypatch):
@@ -215,7 +215,7 @@ def test_reduced_set_is_exact_and_its_bandwidth_cross_validated():
 
 def test_reduced_set_compares_bandwidths_on_the_candidates(monkeypatch):
     """The bandwidth of many samples is that of the candidates alone, less by what more samples allow."""
-    monkeypatch.setattr(baselines, "MAX_CANDIDATES", 80)
+    monkeypatch.setattr(paper, "MAX_CANDIDATES", 80)
     density = ReducedSetDensity().fit(X)
     drawn = np.sort(np.random.default_rng(0).choice(len(X), 80, replace=False))
     problem = AllRows.of(population.InMemory(Samples.of(X)), "std").scaling.problem(Samples.of(X[drawn]))

@@ -13,7 +13,7 @@ from fewkern import (
     ReducedSetDensity,
 )
 from fewkern.datasets import make_gaussian_laplacian
-from fewkern.density import bandwidth, baselines, forward, paper
+from fewkern.density import bandwidth, forward, paper
 
 N, CANDIDATES = 10_000, 200
 X = make_gaussian_laplacian(N, random_state=0)
@@ -42,9 +42,9 @@ def _peak(work):
     ids=["ml", "paper", "rsde", "skd", "parzen"],
 )
 def test_fit_needs_memory_of_order_n_times_candidates(density, monkeypatch):
-    for place in (forward, baselines, paper):
+    for place in (forward, paper):
         monkeypatch.setattr(place, "MAX_CANDIDATES", CANDIDATES)
-    monkeypatch.setattr(baselines, "_MAX_REGRESSION_ROWS", CANDIDATES)
+    monkeypatch.setattr(paper, "_MAX_ORTHOGONAL_ROWS", CANDIDATES)
     monkeypatch.setattr(bandwidth, "_SEARCH_ROWS", 500)
     peak = _peak(lambda: density.fit(X))
     assert peak < 4 * 8 * N * CANDIDATES
