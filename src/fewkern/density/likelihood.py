@@ -30,8 +30,8 @@ __all__ = [
 
 # Bandwidths at which a kernel may enter, in Parzen bandwidths.
 _ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
-# Further ones up to this part of the spread of the samples, each about twice the one before, and how many at most:
-# where values repeat, Parzen's bandwidth is far below the width of any cluster.
+# Further ones up to this part of the spread of the samples, each twice the one before, and how many at most: where
+# values repeat, Parzen's bandwidth is far below the width of any cluster.
 _WIDEST_ENTRY_IN_SPREADS, _MOST_WIDER_ENTRIES = 0.5, 6
 # Candidates tried as centers of one entry.
 _MAX_ENTRY_CENTERS = 300
@@ -213,9 +213,9 @@ def _entry_bandwidths(problem: DensityProblem) -> list[float]:
     """Bandwidths at which a kernel may enter."""
     found = [factor * problem.unit for factor in _ENTRY_PARZEN_BANDWIDTHS]
     widest = _WIDEST_ENTRY_IN_SPREADS * problem.spread
-    if widest > found[-1]:
-        count = min(math.ceil(math.log2(widest / found[-1])), _MOST_WIDER_ENTRIES)
-        found.extend(np.geomspace(found[-1], widest, count + 1)[1:].tolist())
+    for _ in range(_MOST_WIDER_ENTRIES):
+        if 2.0 * found[-1] <= widest:
+            found.append(2.0 * found[-1])
     return found
 
 
