@@ -75,7 +75,6 @@ def _ours(X: Any, T: Any, truth: Any) -> list[Row]:
     models = {
         "ForwardDensity": ForwardDensity(),
         "ForwardDensity, unscaled": ForwardDensity(scale="none"),
-        "ForwardDensity, squared error": ForwardDensity(criterion="squared_error"),
     }
     return [
         _measure(name, lambda m=m: m.fit(X), lambda m: m.score_samples(T), truth, lambda m: m.n_vectors_)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from experiments.counting import CountingArray, counting
+from experiments.fcr_integrated import choose_floor, choose_step, forward_integrated
+from experiments.fcr_updates import mnqp, reduced_set_by_updates
 from fewkern import (
     ForwardConstrainedDensity,
     ForwardDensity,
@@ -23,6 +26,7 @@ from fewkern import (
     ReducedSetDensity,
 )
 from fewkern.core.path import TOLERANCE
+from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.datasets import (
     gaussian_laplacian_density,
@@ -32,11 +36,10 @@ from fewkern.datasets import (
 )
 from fewkern.density.bandwidth import parzen_bandwidth
 from fewkern.density.constrained import ConstrainedRules, forward_constrained
-from fewkern.density.integrated import choose_floor, choose_step, forward_integrated
+from fewkern.density.likelihood import expectation_maximization
 from fewkern.density.mixture import squared_distances
 from fewkern.density.orthogonal import distribution_target, sparse_density_construction, sparse_kernel_density
-from fewkern.density.problem import DensityProblem, RoundMixture
-from fewkern.density.simplex import reduced_set_by_updates
+from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
 
 Values = dict[str, Any]
 
@@ -54,6 +57,8 @@ MODELS: dict[str, Callable[..., Any]] = {
 }
 # The rows of the tables say which system they are in the words of the papers.
 _PREFER = {"loo": "accurate", "loo-1se": "sparse"}
+# EM iterations at the end of FCR-ISE.
+_POLISH_ITERATIONS = 50
 _NAMES = {"width": "bandwidth", "kernel_width": "kernel_bandwidth", "width_mode": "bandwidth_rule"}
 
 
@@ -64,15 +69,13 @@ def _mixture(settings: Values, X: Any) -> KernelMixture:
     options = {_NAMES.get(k, k): v for k, v in settings.items() if k not in other}
     if settings.get("solver") == "mnqp":
         return _by_updates(settings, X)
-    if not settings.get("polish", True):
-        return _without_em(settings, X)
     variant = settings.get("variant", "ise")
     if variant in ("paper", "refit"):
         return ForwardConstrainedDensity(refit=variant == "refit", **options).fit(X).expansion_
+    if model == "forward" and variant != "ml":
+        return _integrated(settings, X)
     if model == "forward":
-        options["criterion"] = "likelihood" if variant == "ml" else "squared_error"
-        options["prefer"] = "sparse" if variant == "cv" else _PREFER[settings.get("size", "loo")]
-        options["cv"] = 5 if variant == "cv" else None  # None: BIC, or leave-one-out in closed form
+        options.update(prefer=_PREFER[settings.get("size", "loo")], cv=None)  # None: BIC
     return MODELS[model](**options).fit(X).expansion_
 
 
@@ -85,26 +88,30 @@ def _by_updates(settings: Values, X: Any) -> KernelMixture:
     problem = DensityProblem.of(X, np.ones(len(X)), settings["width"])
     if settings["model"] == "reduced":
         return _unscaled(reduced_set_by_updates(problem, settings["width"]), X)
-    found, _ = sparse_kernel_density(problem, problem.parzen(X), settings["kernel_width"], exact=False)
+    found, _ = sparse_kernel_density(problem, problem.parzen(X), settings["kernel_width"], solve=mnqp)
     return _unscaled(found, X)
 
 
-def _without_em(settings: Values, X: Any) -> KernelMixture:
-    """FCR-ISE as it is before the EM iterations at its end: ``polish = false`` in the words of the tables."""
-    problem = DensityProblem.of(X, np.ones(len(X)))
+def _integrated(settings: Values, X: Any) -> KernelMixture:
+    """FCR-ISE; with EM at its end, save for ``polish = false``."""
+    samples = Samples.of(X)
+    scaling = AllRows.of(InMemory(samples), settings["scale"]).scaling
+    problem = scaling.problem(samples)
     path, _, _ = parzen_bandwidth(problem, "lscv")
-    problem = DensityProblem.of(X, np.ones(len(X)), path.setting["bandwidth"])
+    problem = replace(problem, unit=path.setting["bandwidth"])
     floor, size = problem.least_bandwidth, settings.get("size", "loo")
     if settings.get("variant") == "cv":
-        folds = Samples.of(X).folds(5)
-        setting = choose_floor(problem, folds, max_vectors=20, tolerance=TOLERANCE["sparse"]).setting
+        setting = choose_floor(problem, samples.folds(5), max_vectors=20, tolerance=TOLERANCE["sparse"]).setting
         floor, limit = setting["floor"], int(setting["n_vectors"])
     else:
         limit = settings.get("max_vectors", 20)
     whole = settings.get("variant") == "cv" or size == "max"
     steps, _ = forward_integrated(problem, floor=floor, max_vectors=limit, patience=None if whole else 5)
     chosen = steps[-1] if whole else choose_step(steps, problem.w, TOLERANCE[_PREFER[size]])[0]
-    return _unscaled(chosen.mixture, X)
+    mixture = chosen.mixture
+    if settings.get("polish", True):
+        mixture = expectation_maximization(problem, mixture, floor * problem.unit, _POLISH_ITERATIONS).mixture
+    return scaling.mixture(mixture, samples)
 
 
 def density(settings: Values, run: int) -> Values:
@@ -166,13 +173,12 @@ def cost(settings: Values, run: int) -> Values:
         if method == "reduced":
             mixture = reduced_set_by_updates(counted, settings["kernel_width"], settings["iterations"])
         elif method == "forward":
-            steps, prune = settings["width_steps"], settings["prune"]
-            rules = ConstrainedRules(gamma, s, stop="size", n_bandwidth_steps=steps, bandwidth_rule="abs", prune=prune)
+            rules = ConstrainedRules(gamma, s, "abs", to_the_limit=True, prune=settings["prune"])
             found = forward_constrained(counted, target.view(CountingArray), rules)
             mixture = found.mixture
         elif method == "kernel":
             mixture, _ = sparse_kernel_density(
-                counted, target.view(CountingArray), settings["kernel_width"], limit=s, exact=False
+                counted, target.view(CountingArray), settings["kernel_width"], limit=s, solve=mnqp
             )
         else:
             distribution = distribution_target(X, problem).view(CountingArray)

@@ -66,7 +66,7 @@ ESTIMATORS = {
     "select": {"base", "selector", "regression", "discriminant"},
     "fisher": {"fitting", "sparse", "forward_fisher"},
     "margins": {"reducer", "svm", "soft_margin", "graph_embedding"},
-    "density": {"base", "baselines", "classifier", "forward", "paper"},
+    "density": {"base", "classifier", "forward", "paper"},
 }
 # Packages whose fits are NumPy: samples of other array libraries are converted at the door. The expansions among them
 # predict on any array library.

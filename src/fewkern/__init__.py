@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from fewkern.compression import compress
     from fewkern.core.basis import KernelBasis
     from fewkern.core.expansion import KernelExpansion
-    from fewkern.density.baselines import OrthogonalForwardDensity, ParzenDensity, ReducedSetDensity
     from fewkern.density.classifier import DensityClassifier
     from fewkern.density.forward import ForwardDensity
     from fewkern.density.mixture import KernelMixture
-    from fewkern.density.paper import ForwardConstrainedDensity
+    from fewkern.density.paper import (
+        ForwardConstrainedDensity,
+        OrthogonalForwardDensity,
+        ParzenDensity,
+        ReducedSetDensity,
+    )
     from fewkern.fisher.forward_fisher import ForwardKernelFisher
     from fewkern.fisher.sparse import SparseKernelFisher
     from fewkern.io import load, save, to_c, to_c_test, to_js, to_onnx, to_sql
@@ -93,11 +97,11 @@ _PLACES = {
     "KernelExpansion": "core.expansion",
     "KernelMixture": "density.mixture",
     "KernelRegressor": "learn.regressor",
-    "OrthogonalForwardDensity": "density.baselines",
-    "ParzenDensity": "density.baselines",
+    "OrthogonalForwardDensity": "density.paper",
+    "ParzenDensity": "density.paper",
     "RecursiveSVM": "margins.svm",
     "RecursiveSoftMargin": "margins.soft_margin",
-    "ReducedSetDensity": "density.baselines",
+    "ReducedSetDensity": "density.paper",
     "Report": "reporting",
     "ReportSettings": "reporting",
     "SparseKernelFisher": "fisher.sparse",

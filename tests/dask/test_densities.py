@@ -17,7 +17,7 @@ N, SAMPLE, BLOCK = 900, 240, 128
 SETTINGS = {
     "likelihood": ForwardDensity(max_vectors=6),
     "bic": ForwardDensity(max_vectors=6, cv=None, scale="whiten"),
-    "squared error": ForwardDensity(max_vectors=6, criterion="squared_error", scale="none"),
+    "unscaled": ForwardDensity(max_vectors=6, scale="none"),
 }
 
 

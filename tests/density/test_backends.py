@@ -23,7 +23,7 @@ W = np.random.default_rng(1).random(50)
 DENSITIES = [
     ParzenDensity(),
     ForwardDensity(max_vectors=3),
-    ForwardDensity(criterion="squared_error", scale="whiten"),
+    ForwardDensity(scale="whiten", max_vectors=3),
     ForwardConstrainedDensity(),
     ReducedSetDensity(bandwidth="silverman"),
     OrthogonalForwardDensity(),

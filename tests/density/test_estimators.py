@@ -24,7 +24,7 @@ from fewkern.core import population
 from fewkern.core.path import Path, Stop
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_gaussian_laplacian
-from fewkern.density import bandwidth, baselines, forward, paper
+from fewkern.density import bandwidth, forward, paper
 from fewkern.density.problem import AllRows
 from fewkern.density.simplex import reduced_set_bandwidths
 
@@ -32,7 +32,6 @@ X = make_gaussian_laplacian(200, random_state=0)
 
 DENSITIES = [
     ParzenDensity(),
-    ForwardDensity(criterion="squared_error"),
     ForwardDensity(),
     ForwardDensity(cv=None),
     ForwardConstrainedDensity(),
@@ -41,7 +40,7 @@ DENSITIES = [
     OrthogonalForwardDensity(),
     OrthogonalForwardDensity(target="distribution"),
 ]
-IDS = ["parzen", "ise", "ml", "ml-bic", "paper", "refit", "rsde", "skd", "sdc"]
+IDS = ["parzen", "ml", "ml-bic", "paper", "refit", "rsde", "skd", "sdc"]
 every_density = pytest.mark.parametrize("density", DENSITIES, ids=IDS)
 
 
@@ -136,17 +135,15 @@ def test_distance_between_two_densities():
         few.l2_distance(ParzenDensity().fit(X[:, :1]))
 
 
-@pytest.mark.parametrize("criterion", ["likelihood", "squared_error"])
-def test_prefer_decides_the_size(criterion):
-    base = ForwardDensity(criterion=criterion)
-    models = [clone(base).set_params(prefer=prefer).fit(X) for prefer in ("sparse", "balanced", "accurate")]
+def test_prefer_decides_the_size():
+    models = [ForwardDensity(prefer=prefer).fit(X) for prefer in ("sparse", "balanced", "accurate")]
     sizes = [model.n_vectors_ for model in models]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[2]
     best = models[2]
     assert best.path_.setting["n_vectors"] == best.n_vectors_
     assert best.path_.chosen[0] == int(np.argmin(best.path_.error))
-    assert ForwardDensity(criterion=criterion, max_vectors=2).fit(X).n_vectors_ <= 2
+    assert ForwardDensity(max_vectors=2).fit(X).n_vectors_ <= 2
     assert best.indices_ is None
     assert best.least_bandwidth_ == 1.5 * best.bandwidth_
     assert np.all(best.bandwidths_ >= best.least_bandwidth_ * (1 - 1e-12))
@@ -181,14 +178,8 @@ def test_many_samples_are_grown_on_a_part_and_fitted_on_all(monkeypatch):
     assert model.score(X) > ForwardDensity(max_vectors=1).fit(X).score(X)
 
 
-def test_cross_validation_chooses_the_least_bandwidth_and_the_size():
-    base = ForwardDensity(criterion="squared_error", bandwidth="silverman")
-    model = clone(base).set_params(cv=2, max_vectors=4).fit(X[:80])
-    assert model.path_.axes["floor"] == (1.25, 1.5, 1.75, 2.0, 2.25)
-    assert model.least_bandwidth_ == model.path_.setting["floor"] * model.bandwidth_
-    assert model.n_vectors_ == model.path_.setting["n_vectors"]
+def test_splits_and_too_few_samples_for_folds():
     splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
-    assert clone(base).set_params(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
     assert ForwardDensity(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
     with pytest.warns(UserWarning, match=r"ForwardDensity: 3 samples .* too few for folds") as seen:
         ForwardDensity(cv=5, bandwidth="silverman").fit(X[:3])
@@ -202,8 +193,8 @@ def test_cross_validation_chooses_the_least_bandwidth_and_the_size():
     ("density", "place", "name"),
     [
         (ForwardConstrainedDensity(), paper, "MAX_CANDIDATES"),
-        (ReducedSetDensity(bandwidth="silverman"), baselines, "MAX_CANDIDATES"),
-        (OrthogonalForwardDensity(), baselines, "_MAX_REGRESSION_ROWS"),
+        (ReducedSetDensity(bandwidth="silverman"), paper, "MAX_CANDIDATES"),
+        (OrthogonalForwardDensity(), paper, "_MAX_ORTHOGONAL_ROWS"),
     ],
 )
 def test_candidates_are_drawn_where_there_are_more(density, place, name, monkeypatch):
@@ -224,7 +215,7 @@ def test_reduced_set_is_exact_and_its_bandwidth_cross_validated():
 
 def test_reduced_set_compares_bandwidths_on_the_candidates(monkeypatch):
     """The bandwidth of many samples is that of the candidates alone, less by what more samples allow."""
-    monkeypatch.setattr(baselines, "MAX_CANDIDATES", 80)
+    monkeypatch.setattr(paper, "MAX_CANDIDATES", 80)
     density = ReducedSetDensity().fit(X)
     drawn = np.sort(np.random.default_rng(0).choice(len(X), 80, replace=False))
     problem = AllRows.of(population.InMemory(Samples.of(X)), "std").scaling.problem(Samples.of(X[drawn]))
@@ -283,23 +274,6 @@ def test_duplicates_are_named():
         ParzenDensity().fit(np.repeat(X[:100], 2, axis=0))
 
 
-@pytest.mark.parametrize("cv", ["auto", 3])
-def test_a_squared_error_that_sees_one_kernel_in_many_dimensions_is_named(cv, monkeypatch):
-    monkeypatch.setattr(forward, "MAX_CANDIDATES", 60)
-    digits = load_digits()
-    threes = digits.data[digits.target == 3] + np.random.default_rng(0).normal(size=(183, 64))
-    density = ForwardDensity(criterion="squared_error", cv=cv, max_vectors=5)
-    with pytest.warns(UserWarning, match=r"ForwardDensity: .*one kernel in 64 dimensions.*criterion=\"likelihood\""):
-        density.fit(threes)
-    assert density.n_vectors_ == 1
-
-
-def test_one_kernel_for_a_normal_law_in_many_dimensions_is_no_failure(recwarn):
-    normal = np.random.default_rng(0).normal(size=(300, 50))
-    assert ForwardDensity(criterion="squared_error").fit(normal).n_vectors_ == 1
-    assert not recwarn.list
-
-
 def test_a_bandwidth_at_the_end_of_the_grid_is_named(monkeypatch):
     monkeypatch.setattr(bandwidth, "_GRID_IN_SILVERMANS", np.geomspace(1e8, 1e9, 5))
     with pytest.warns(UserWarning, match="lies at an end of the bandwidths tried") as seen:
@@ -321,8 +295,8 @@ def test_bad_weights_are_an_error(weights, message):
 
 
 def test_unknown_options_are_an_error():
-    with pytest.raises(ValueError, match="The 'criterion' parameter of ForwardDensity"):
-        ForwardDensity(criterion="best").fit(X)
+    with pytest.raises(ValueError, match="The 'prefer' parameter of ForwardDensity"):
+        ForwardDensity(prefer="best").fit(X)
 
 
 @every_density
@@ -357,7 +331,6 @@ def test_units_without_squares_need_scaling(density, factor):
 
 @pytest.mark.filterwarnings("ignore:.*of cross-validation lies at an end:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*features .* are constant:UserWarning")
-@pytest.mark.filterwarnings("ignore:.*ended with one kernel in 800 dimensions:UserWarning")
 @every_density
 def test_hundreds_of_features_on_a_line_or_not(density):
     rng = np.random.default_rng(0)

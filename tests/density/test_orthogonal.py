@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from experiments.fcr_updates import mnqp
 from fewkern.core.path import Stop
 from fewkern.density import orthogonal as regression
 from fewkern.density.problem import DensityProblem
@@ -93,7 +94,7 @@ def test_sparse_kernel_density_solves_the_simplex_programme_on_its_columns():
     expected = active_set(F.T @ F, F.T @ target).weights
     np.testing.assert_allclose(found.weights, expected / expected.sum(), atol=1e-6)
     assert len(found.rows) < 35
-    slow = regression.sparse_kernel_density(problem, target, 0.9, exact=False)[0]
+    slow = regression.sparse_kernel_density(problem, target, 0.9, solve=mnqp)[0]
     assert len(slow.rows) >= len(found.rows)
     assert set(found.rows.tolist()) <= set(slow.rows.tolist())
 

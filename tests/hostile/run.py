@@ -31,7 +31,6 @@ _VARIANTS: dict[str, dict[str, Any]] = {
     "q=0.5": {"q": 0.5},
     "unscaled": {"scale": "none"},
     "whitened": {"scale": "whiten"},
-    "squared error": {"criterion": "squared_error"},
     "likelihood bandwidth": {"bandwidth": "likelihood"},
     "recursive": {"recursive": True, "n_components": None},
     "all components": {"C": 1e6, "n_components": None},

@@ -13,7 +13,7 @@ from fewkern import (
     ReducedSetDensity,
 )
 from fewkern.datasets import make_gaussian_laplacian
-from fewkern.density import bandwidth, baselines, forward, paper
+from fewkern.density import bandwidth, forward, paper
 
 N, CANDIDATES = 10_000, 200
 X = make_gaussian_laplacian(N, random_state=0)
@@ -33,19 +33,18 @@ def _peak(work):
 @pytest.mark.parametrize(
     "density",
     [
-        ForwardDensity(criterion="squared_error", bandwidth=0.1, max_vectors=5),
         ForwardDensity(bandwidth=0.1, max_vectors=2),
         ForwardConstrainedDensity(bandwidth=0.1, max_vectors=5),
         ReducedSetDensity(bandwidth=0.2),
         OrthogonalForwardDensity(bandwidth=0.1, max_vectors=5),
         ParzenDensity(),
     ],
-    ids=["ise", "ml", "paper", "rsde", "skd", "parzen"],
+    ids=["ml", "paper", "rsde", "skd", "parzen"],
 )
 def test_fit_needs_memory_of_order_n_times_candidates(density, monkeypatch):
-    for place in (forward, baselines, paper):
+    for place in (forward, paper):
         monkeypatch.setattr(place, "MAX_CANDIDATES", CANDIDATES)
-    monkeypatch.setattr(baselines, "_MAX_REGRESSION_ROWS", CANDIDATES)
+    monkeypatch.setattr(paper, "_MAX_ORTHOGONAL_ROWS", CANDIDATES)
     monkeypatch.setattr(bandwidth, "_SEARCH_ROWS", 500)
     peak = _peak(lambda: density.fit(X))
     assert peak < 4 * 8 * N * CANDIDATES

@@ -13,7 +13,7 @@ symbol                       name
 :math:`u = y - \psi`         ``U`` (the paper's ``w``)
 :math:`\lambda`              ``mixing``
 :math:`\sigma^{\rm Par}`     ``problem.unit``
-:math:`\gamma, \eta`         ``rules.gamma``, ``rules.eta``
+:math:`\gamma, \eta`         ``rules.gamma``, 0.5
 ============================ ===========================================
 """
 
@@ -39,26 +39,24 @@ __all__ = ["ConstrainedFit", "ConstrainedRules", "default_gamma", "forward_const
 _LEAST_PARZEN_BANDWIDTHS, _MOST_PARZEN_BANDWIDTHS, _FLAT_PARZEN_BANDWIDTHS = 0.02, 1e3, 1e15
 # Rounding error allowed to the bounds of the pruning: of lambda, of a (relative), and of J (relative to p'p).
 _SLACK_MIXING, _SLACK_SQUARE, _SLACK_SCORE = 1e-9, 1e-14, 1e-10
+# Length of a bandwidth step, the paper's eta, and their number.
+_ETA, _BANDWIDTH_STEPS = 0.5, 5
 # A kernel of a smaller share does not change the model.
 _LEAST_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
 class ConstrainedRules:
-    """The options of the algorithm: the parameters of ``ForwardConstrainedDensity``.
-
-    ``prune`` skips candidates that cannot win (methods D6), with the same result.
-    """
+    """The options of the algorithm."""
 
     gamma: float
     max_vectors: int = 100
-    stop: str = "loo"
-    tol: float = 0.0
     bandwidth_rule: str = "safe"
-    eta: float = 0.5
-    n_bandwidth_steps: int = 5
-    mixing: str = "jackknife"
+    """Steps that never raise the error ("safe"), or the paper's, taken literally ("abs")."""
+    to_the_limit: bool = False
+    """Whether kernels enter also when the leave-one-out score rises."""
     prune: bool = True
+    """Whether candidates that cannot win are skipped (methods D6), with the same result."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,6 @@ class ConstrainedStep:
     """:math:`\\lambda` of the step; zero for the first kernel."""
     loo: float
     """Leave-one-out score (20) of the candidate before its bandwidth was tuned (first kernel: training error)."""
-    distance: float
-    """Distance to the target after the step, relative to the target."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +91,7 @@ def default_gamma(m: int) -> float:
     return max(1.25, 3.0 / math.pow(m, 0.3))
 
 
-def score_candidates(
-    Psi: Array, y: Array, target: Array, w: Array, mixing: str = "jackknife"
-) -> tuple[Array, Array, Array]:
+def score_candidates(Psi: Array, y: Array, target: Array, w: Array) -> tuple[Array, Array, Array]:
     r"""Leave-one-out score and mixing number of every column of ``Psi``, and whether it is admissible.
 
     .. math::
@@ -124,11 +118,10 @@ def score_candidates(
     # Paper: (21) lacks the factor N on lambda^LS. We: the jackknife N lambda - (N-1) mean of lambda^(-i), because as
     # printed it is negative for every N > 2 and no candidate would be admissible.
     jackknife = least_squares + np.sum((1.0 - w)[:, None] * wU * E / rest, axis=0) / a
-    chosen = jackknife if mixing == "jackknife" else least_squares
     usable = usable & np.isfinite(loo)
-    for value in (least_squares, chosen):
+    for value in (least_squares, jackknife):
         usable = usable & (value >= 0) & (value <= 1)
-    return loo, chosen, usable
+    return loo, jackknife, usable
 
 
 @dataclass(frozen=True)
@@ -149,7 +142,7 @@ class KernelEntry:
         e = self.target - self.mixing * self.y - (1.0 - self.mixing) * K
         return K, e, float(np.sum(self.problem.w * e * e))
 
-    def step(self, bandwidth: float, K: Array, e: Array, eta: float) -> float | None:
+    def step(self, bandwidth: float, K: Array, e: Array) -> float | None:
         r"""The Gauss-Newton step of (11) and (12), or None where it is not a number.
 
         .. math:: \Delta = \frac{\eta}{1-\lambda}
@@ -161,24 +154,23 @@ class KernelEntry:
         curvature = float(np.sum(w * slope * slope))
         if not (math.isfinite(curvature) and curvature > 0):
             return None
-        move = eta / (1.0 - self.mixing) * float(np.sum(w * e * slope)) / curvature
+        move = _ETA / (1.0 - self.mixing) * float(np.sum(w * e * slope)) / curvature
         return move if math.isfinite(move) else None
 
 
-def tune_bandwidth(entry: KernelEntry, bandwidth: float, rules: ConstrainedRules) -> float:
+def tune_bandwidth(entry: KernelEntry, bandwidth: float, rule: str = "safe", steps: int = _BANDWIDTH_STEPS) -> float:
     """Gauss-Newton on the bandwidth of one kernel, the mixing number fixed: (11), (12), (22)."""
     least, most, flat = (
         factor * entry.problem.unit
         for factor in (_LEAST_PARZEN_BANDWIDTHS, _MOST_PARZEN_BANDWIDTHS, _FLAT_PARZEN_BANDWIDTHS)
     )
     K, e, loss = entry.at(bandwidth)
-    for _ in range(rules.n_bandwidth_steps):
-        move = entry.step(bandwidth, K, e, rules.eta)
+    for _ in range(steps):
+        move = entry.step(bandwidth, K, e)
         if move is None:
             break
-        if rules.bandwidth_rule != "safe":
-            moved = bandwidth + move
-            bandwidth = max(abs(moved) if rules.bandwidth_rule == "abs" else moved, least)
+        if rule == "abs":
+            bandwidth = max(abs(bandwidth + move), least)
             if bandwidth > flat:
                 return flat
             K, e, loss = entry.at(bandwidth)
@@ -222,9 +214,7 @@ class _Construction:
             block = order[start : start + 32]
             if self.rules.prune and winner and float(bound[block[0]]) > winner[0] + _SLACK_SCORE * self.pp:
                 break
-            loo, mixing, admissible = score_candidates(
-                self.Psi[:, block], self.y, self.target, self.problem.w, self.rules.mixing
-            )
+            loo, mixing, admissible = score_candidates(self.Psi[:, block], self.y, self.target, self.problem.w)
             for q in np.flatnonzero(admissible):
                 found = float(loo[q]), int(block[q]), float(mixing[q])
                 winner = found if winner is None else min(winner, found)
@@ -250,13 +240,13 @@ class _Construction:
         """Tune the bandwidth of candidate ``j`` with its mixing number fixed, and mix it into the model, (15), (23)."""
         D = squared_distances(self.problem.Z, self.centers[j : j + 1])[:, 0]
         entry = KernelEntry(self.problem, self.target, self.y, mixing, D)
-        bandwidth = tune_bandwidth(entry, self.rules.gamma * self.problem.unit, self.rules)
+        bandwidth = tune_bandwidth(entry, self.rules.gamma * self.problem.unit, self.rules.bandwidth_rule)
         self.y = mixing * self.y + (1.0 - mixing) * self.problem.kernel(D, bandwidth)
         self.weights = np.append(mixing * self.weights, 1.0 - mixing)
         self.free[j] = False
-        error = float(np.sum(self.problem.w * (self.target - self.y) ** 2))
-        row, loo = int(self.problem.candidates[j]), error if loo is None else loo
-        self.steps.append(ConstrainedStep(row, bandwidth, mixing, loo, math.sqrt(error / self.pp)))
+        if loo is None:
+            loo = float(np.sum(self.problem.w * (self.target - self.y) ** 2))
+        self.steps.append(ConstrainedStep(int(self.problem.candidates[j]), bandwidth, mixing, loo))
 
     def fit(self, stop: Stop) -> ConstrainedFit:
         """The model as it is."""
@@ -278,13 +268,11 @@ def forward_constrained(
     model.enter(int(np.argmin(model.tt)), 0.0)  # (10): the candidate nearest to the target
     for count in range(1, min(rules.max_vectors, len(problem.candidates))):
         step(count)
-        if rules.stop == "distance" and model.steps[-1].distance <= rules.tol:
-            return model.fit(Stop.CONVERGED)
         found = model.best()
         if found is None:
             return model.fit(Stop.EXHAUSTED)
         loo, j, mixing = found
-        if rules.stop == "loo" and loo >= (1.0 - rules.tol) * model.steps[-1].loo:
+        if loo >= model.steps[-1].loo and not rules.to_the_limit:
             return model.fit(Stop.ERROR)
         if 1.0 - mixing < _LEAST_SHARE:
             return model.fit(Stop.EXHAUSTED)
@@ -311,11 +299,10 @@ def refit_jointly(problem: DensityProblem, target: Array, mixture: RoundMixture)
 
 def _tune_in_turn(problem: DensityProblem, target: Array, D: Array, bandwidths: Array, g: Array) -> None:
     """One step for every entry of ``bandwidths`` in turn, with the weights fixed."""
-    rules = ConstrainedRules(gamma=1.0, n_bandwidth_steps=1)
     for j, share in enumerate(g.tolist()):
         if _LEAST_SHARE < share < 1 - _LEAST_SHARE:
             # the rest of the model as the y of (15): lambda y = F g without column j
             F = problem.kernel(D, bandwidths)
             rest = (F @ g - share * F[:, j]) / (1.0 - share)
             entry = KernelEntry(problem, target, rest, 1.0 - share, D[:, j])
-            bandwidths[j] = tune_bandwidth(entry, float(bandwidths[j]), rules)
+            bandwidths[j] = tune_bandwidth(entry, float(bandwidths[j]), steps=1)

@@ -17,7 +17,6 @@ from fewkern.core.path import TOLERANCE, Stop
 from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.density.base import MAX_CANDIDATES, DensityEstimator, density_constraints
-from fewkern.density.integrated import FLOORS_IN_PARZEN_BANDWIDTHS, choose_floor, choose_step, forward_integrated
 from fewkern.density.likelihood import choose_size, expectation_maximization, forward_likelihood, grown
 from fewkern.density.mixture import KernelMixture
 from fewkern.density.problem import AllRows, DensityProblem, RoundMixture, Scaling
@@ -27,9 +26,8 @@ from fewkern.populations import weighted_population
 
 __all__ = ["ForwardDensity"]
 
-# EM at the end: the largest number of iterations, and (by likelihood) the least rise of the mean log density.
+# EM at the end: the largest number of iterations, and the least rise of the mean log density.
 _ITERATIONS, _LEAST_RISE = 500, 1e-5
-_SQUARED_ERROR_ITERATIONS = 50
 # Where the kernels come from a sample, EM iterations on all rows: one pass over a table that may be large for each.
 _MAX_PASSES = 5
 # Of the folds, as many are used as hold out this many samples.
@@ -47,8 +45,8 @@ class ForwardDensity(DensityEstimator):
 
     .. math:: \hat p(x) = \sum_{j=1}^s g_j K(x, v_j, \sigma_j), \qquad g_j \ge 0, \quad \sum_j g_j = 1
 
-    Every step mixes one more kernel in, :math:`\hat p \leftarrow (1-a) \hat p + a K(\cdot, v, \sigma)`,
-    and the error on samples left out decides how many are needed.
+    Every step mixes one more kernel in, :math:`\hat p \leftarrow (1-a) \hat p + a K(\cdot, v, \sigma)`, EM then
+    improves all of them, and the likelihood of samples left out decides how many are needed.
 
     It takes any number of rows, in memory or as a Dask collection. Above 20,000 rows, the number of kernels and their
     start come from a sample of 20,000; the scale of the features comes from all rows, and up to five EM iterations fit
@@ -56,10 +54,6 @@ class ForwardDensity(DensityEstimator):
 
     Parameters
     ----------
-    criterion : {"likelihood", "squared_error"}, default "likelihood"
-        Objective of the construction: the likelihood, with EM on all kernels after every step (FCR-ML); or an
-        unbiased estimate of the integrated squared error to the true density (FCR-ISE), with 50 EM iterations at the
-        end. In more than ten dimensions the latter may find too few kernels; a warning says when only one is left.
     bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
         Parzen's bandwidth, a number in units of the scaled data. No kernel is narrower than 1.5 times this bandwidth
         (less in many dimensions), so a larger one gives a smoother density.
@@ -69,14 +63,12 @@ class ForwardDensity(DensityEstimator):
         Number of kernels: that of the least error on samples left out, or the smallest within half a standard error of
         it, or within one.
     cv : int, cross-validation splitter, None or "auto", default "auto"
-        Samples left out to choose the number of kernels. With "likelihood": folds ("auto": 5; only as many of them are
-        used as hold out 4,000 samples), or None for BIC in their place. With "squared_error": None and "auto" leave out
-        one sample at a time, in closed form; with folds, the least bandwidth (1.25 to 2.25 Parzen bandwidths) is chosen
-        too, at 25 times the cost.
+        Samples left out to choose the number of kernels: folds ("auto": 5), of which only as many are used as hold out
+        4,000 samples; or None for BIC in their place.
     scale : {"auto", "std", "whiten", "none"}, default "auto"
         Divide the features by their standard deviations ("std"), decorrelate them ("whiten"), or leave them as they are
         ("none", the paper). "auto" is "std", and gives all kernels one common shape, learned by EM, where that raises
-        the likelihood of samples left out; see ``scale_``. "squared_error", bounds and periods go with "std".
+        the likelihood of samples left out; see ``scale_``. Bounds and periods go with "std".
     bounds : dict or None, default None
         Features (positions, or names of columns) that have a least or a largest value, such as ``{0: (0, None)}``. What
         kernels have beyond a bound is reflected at it: the density integrates to one inside and is zero outside.
@@ -120,14 +112,13 @@ class ForwardDensity(DensityEstimator):
     ============================ =====================================
 
     With ``n`` samples (20,000 at most) and ``c`` candidates, the samples at which kernels may enter (1,000 at most,
-    drawn where there are more), "likelihood" costs ``O(300 c)`` per step and ``O(n s m)`` per EM iteration, in every
-    fold; "squared_error" ``O(14 n c m)`` once and ``O(n s + 14 c s^2)`` per step, memory ``O(n s + 14 c s)``. Above
+    drawn where there are more), a step costs ``O(300 c)`` and an EM iteration ``O(n s m)``, in every fold. Above
     20,000 rows there are two to six passes over all of them: one for their moments, then one per EM iteration,
     ``O(s m)`` per row. Evaluation ``O(s m)`` per sample.
 
-    A density of few kernels has thin tails: errors weighted by the density do not see it, the log-likelihood does.
-    "likelihood" is a mixture of Gaussians, round or of one common shape, with a deterministic start, a floor on the
-    bandwidths, and a size chosen on samples left out. The system of the paper is :class:`ForwardConstrainedDensity`.
+    It is a mixture of Gaussians, round or of one common shape, with a deterministic start, a floor on the bandwidths,
+    and a size chosen on samples left out (FCR-ML). A density of few kernels has thin tails: errors weighted by the
+    density do not see it, the log-likelihood does. The system of the paper is :class:`ForwardConstrainedDensity`.
 
     References
     ----------
@@ -149,7 +140,6 @@ class ForwardDensity(DensityEstimator):
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "prefer",
         "max_vectors",
-        criterion=[StrOptions({"likelihood", "squared_error"})],
         cv=[None, StrOptions({"auto"}), *CONSTRAINTS["cv"]],
         scale=[StrOptions({"auto", "std", "whiten", "none"})],
         bounds=[None, dict],
@@ -162,7 +152,6 @@ class ForwardDensity(DensityEstimator):
     def __init__(
         self,
         *,
-        criterion: str = "likelihood",
         bandwidth: Any = "lscv",
         max_vectors: int | None = None,
         prefer: str = "balanced",
@@ -173,7 +162,6 @@ class ForwardDensity(DensityEstimator):
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
-        self.criterion = criterion
         self.bandwidth = bandwidth
         self.max_vectors = max_vectors
         self.prefer = prefer
@@ -202,18 +190,18 @@ class ForwardDensity(DensityEstimator):
         found = self._supports = read_supports("ForwardDensity", self.bounds, self.periodic, self._position, samples.X)
         if found is None:
             return samples
-        if self.criterion != "likelihood" or self.scale == "whiten":
+        if self.scale == "whiten":
             raise ValueError(
-                'ForwardDensity: bounds and periodic need criterion="likelihood" and kernels that are products over '
-                f'the features, got criterion="{self.criterion}", scale="{self.scale}"; use scale="std".'
+                "ForwardDensity: bounds and periodic need kernels that are products over the features, got "
+                'scale="whiten"; use scale="std".'
             )
         return found.cut(samples)
 
     def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
         self.scale_ = "std" if self.scale == "auto" else self.scale
-        n, m = samples.X.shape
-        plain = self.criterion != "likelihood" or self._supports is not None or rows.scaling.constant
-        if self.scale != "auto" or plain or n < _LEAST_SHAPE_ROWS or not 1 < m <= _MOST_SHAPE_FEATURES:
+        m = samples.X.shape[1]
+        plain = self._supports is not None or rows.scaling.constant or rows.effective_size < _LEAST_SHAPE_ROWS
+        if self.scale != "auto" or plain or not 1 < m <= _MOST_SHAPE_FEATURES:
             return rows
         problem = rows.scaling.problem(samples)
         chosen = problem.draw(SHAPE_ROWS, rng)
@@ -234,21 +222,8 @@ class ForwardDensity(DensityEstimator):
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
-        by_likelihood = self.criterion == "likelihood"
-        folds = self._size_folds(samples, 5 if by_likelihood else None)
-        mixture, floor = (self._by_likelihood if by_likelihood else self._by_squared_error)(problem, folds)
+        floor, limit, folds = problem.least_bandwidth, self.max_vectors or 20, self._size_folds(samples)
         self.least_bandwidth_ = floor * problem.unit
-        return mixture
-
-    def _fit_all_rows(self, mixture: RoundMixture, problem: DensityProblem, rows: AllRows) -> RoundMixture:
-        if isinstance(self.bandwidth, str):  # one that was given stays
-            narrowing = rows.narrowing(problem)
-            self.bandwidth_, self.least_bandwidth_ = self.bandwidth_ * narrowing, self.least_bandwidth_ * narrowing
-        return expectation_maximization(rows, mixture, self.least_bandwidth_, _MAX_PASSES, _LEAST_RISE).mixture
-
-    def _by_likelihood(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
-        """A mixture and its least bandwidth, in units of the problem's."""
-        floor, limit = problem.least_bandwidth, self.max_vectors or 20
         with progress(self, "comparing numbers of kernels", limit) as step:
             if folds:
                 self.path_, self.stop_ = choose_size(
@@ -257,63 +232,32 @@ class ForwardDensity(DensityEstimator):
                 start = grown(problem, floor, int(self.path_.setting["n_vectors"]))
             else:
                 start, self.path_, self.stop_ = forward_likelihood(problem, floor, limit, step)
-        found = expectation_maximization(problem, start, floor * problem.unit, _ITERATIONS, _LEAST_RISE)
+        found = expectation_maximization(problem, start, self.least_bandwidth_, _ITERATIONS, _LEAST_RISE)
         if found.stop is Stop.MAX_ITER:
             warnings.warn(
                 f"ForwardDensity did not converge in {found.n_iter} EM iterations: the mean log density still rose by "
                 f"{found.rise:.2g} in the last one, tolerance {_LEAST_RISE:g}; use fewer kernels (max_vectors).",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
-        return found.mixture, floor
+        return found.mixture
 
-    def _by_squared_error(self, problem: DensityProblem, folds: list[Fold]) -> tuple[RoundMixture, float]:
-        tolerance, floor, limit = TOLERANCE[self.prefer], problem.least_bandwidth, self.max_vectors or 20
-        if folds:
-            with progress(self, "comparing least bandwidths", len(FLOORS_IN_PARZEN_BANDWIDTHS) * len(folds)) as step:
-                self.path_ = choose_floor(problem, folds, max_vectors=limit, tolerance=tolerance, step=step)
-            floor, limit = self.path_.setting["floor"], int(self.path_.setting["n_vectors"])
-            steps, self.stop_ = forward_integrated(problem, floor=floor, max_vectors=limit, patience=None)
-            mixture = steps[-1].mixture
-        else:
-            with progress(self, "adding kernels", limit) as step:
-                steps, self.stop_ = forward_integrated(problem, floor=floor, max_vectors=limit, step=step)
-            chosen, self.path_ = choose_step(steps, problem.w, tolerance)
-            mixture = chosen.mixture
-        if _is_collapsed(problem, mixture, floor):
-            warnings.warn(
-                f'ForwardDensity: criterion="squared_error" ended with one kernel in {problem.dim} dimensions, where '
-                "the likelihood asks for more; the squared error can be trusted in at most ten. Use "
-                'criterion="likelihood", or fewer features.',
-                UserWarning,
-                stacklevel=5,
-            )
-        found = expectation_maximization(problem, mixture, floor * problem.unit, _SQUARED_ERROR_ITERATIONS)
-        return found.mixture, floor
+    def _fit_all_rows(self, mixture: RoundMixture, problem: DensityProblem, rows: AllRows) -> RoundMixture:
+        if isinstance(self.bandwidth, str):  # one that was given stays
+            narrowing = rows.narrowing(problem)
+            self.bandwidth_, self.least_bandwidth_ = self.bandwidth_ * narrowing, self.least_bandwidth_ * narrowing
+        return expectation_maximization(rows, mixture, self.least_bandwidth_, _MAX_PASSES, _LEAST_RISE).mixture
 
-    def _size_folds(self, samples: Samples, default: int | None) -> list[Fold]:
+    def _size_folds(self, samples: Samples) -> list[Fold]:
+        """The first folds that hold out enough samples; all of them for small data."""
         automatic = isinstance(self.cv, str)
-        cv = default if automatic else self.cv
-        folds = [] if cv is None else self._folds(samples, cv)
-        if not folds and not automatic and cv is not None:
+        folds = [] if self.cv is None else self._folds(samples, 5 if automatic else self.cv)
+        if not folds and not automatic and self.cv is not None:
             warnings.warn(
                 f"ForwardDensity: {samples.n} samples of positive weight are too few for folds; the size is chosen "
                 "without folds. Give more samples, or cv=None.",
                 UserWarning,
                 stacklevel=5,
             )
-        if self.criterion == "likelihood":  # the first that hold out enough samples; all of them for small data
-            held = np.cumsum([len(test) for _, test in folds])
-            folds = folds[: 1 + int(np.searchsorted(held, _HELD_OUT_ROWS))]
-        return folds
-
-
-def _is_collapsed(problem: DensityProblem, mixture: RoundMixture, floor: float) -> bool:
-    """Whether there is one kernel in many dimensions though two are better by BIC: no normal law, but a failure.
-
-    The squared error is reliable up to ten dimensions; beyond them, the densest samples dominate.
-    """
-    if problem.dim <= 10 or len(mixture.weights) > 1:
-        return False
-    _, path, _ = forward_likelihood(problem, floor, 2)
-    return path.setting["n_vectors"] > 1
+        held = np.cumsum([len(test) for _, test in folds])
+        return folds[: 1 + int(np.searchsorted(held, _HELD_OUT_ROWS))]

@@ -30,6 +30,9 @@ __all__ = [
 
 # Bandwidths at which a kernel may enter, in Parzen bandwidths.
 _ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
+# Further ones up to this part of the spread of the samples, each twice the one before, and how many at most: where
+# values repeat, Parzen's bandwidth is far below the width of any cluster.
+_WIDEST_ENTRY_IN_SPREADS, _MOST_WIDER_ENTRIES = 0.5, 6
 # Candidates tried as centers of one entry.
 _MAX_ENTRY_CENTERS = 300
 # EM after every entry: the largest number of iterations, and the least rise of the mean log density.
@@ -163,7 +166,7 @@ class Growth:
         """The candidates among ``Z``, and what every kernel that may enter at them needs."""
         self.screen = replace(self.problem, Z=Z).part(self.problem.candidates)
         self.centers = self.screen.Z[:: math.ceil(self.screen.n / _MAX_ENTRY_CENTERS)]
-        bandwidths = sorted({max(factor * self.screen.unit, self.floor) for factor in _ENTRY_PARZEN_BANDWIDTHS})
+        bandwidths = sorted({max(bandwidth, self.floor) for bandwidth in _entry_bandwidths(self.screen)})
         self.D = squared_distances(self.screen.Z, self.centers)
         self.entries: dict[float, Array | None] = dict.fromkeys(bandwidths)
         if self.problem.edges:  # sums over images are computed once
@@ -204,6 +207,16 @@ class Growth:
             np.append((1.0 - share) * mixture.weights, share),
             edges=mixture.edges,
         )
+
+
+def _entry_bandwidths(problem: DensityProblem) -> list[float]:
+    """Bandwidths at which a kernel may enter."""
+    found = [factor * problem.unit for factor in _ENTRY_PARZEN_BANDWIDTHS]
+    widest = _WIDEST_ENTRY_IN_SPREADS * problem.spread
+    for _ in range(_MOST_WIDER_ENTRIES):
+        if 2.0 * found[-1] <= widest:
+            found.append(2.0 * found[-1])
+    return found
 
 
 def grown(problem: DensityProblem, floor: float, size: int) -> RoundMixture:

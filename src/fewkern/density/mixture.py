@@ -169,7 +169,7 @@ class KernelMixture:
         """Features with bounds or a period, in the coordinates of :meth:`_scaled`."""
         if self.bounds is None:
             return ()
-        return edges_of(self.bounds, self.periods, namespace(self.weights).mean(self.vectors, axis=0), self.transform)
+        return edges_of(self.bounds, self.periods, self._middle(), self.transform)
 
     def _log_terms(self, X: Array) -> Array:
         """Logarithm of every kernel times its weight, shape ``(n, s)``; finite wherever ``X`` is."""
@@ -226,7 +226,7 @@ class KernelMixture:
 
     def mean(self) -> Array:
         """Mean of the distribution, shape ``(m,)``; round a period, its direction."""
-        found, shift = self.weights @ self.vectors, namespace(self.weights).mean(self.vectors, axis=0)
+        found, shift = self.weights @ self.vectors, self._middle()
         for edge in self._edges():
             d, centers = edge.column, self._scaled(self.vectors)[:, edge.column]
             found[d] = edge_mean(edge, centers, self.bandwidths, self.weights) / self.transform[d] + shift[d]
@@ -372,10 +372,14 @@ class KernelMixture:
     def _scaled(self, X: Array) -> Array:
         """``A x`` of every row, the centers' mean first taken out so that no digits cancel."""
         xp = namespace(self.weights)
-        X = X - xp.mean(self.vectors, axis=0)
+        X = X - self._middle()
         bound = product_bound(self.transform, float(xp.finfo(self.transform.dtype).max))
         X = xp.maximum(xp.minimum(X, bound), -bound)
         return X * self.transform if self.transform.ndim == 1 else X @ self.transform.T
+
+    def _middle(self) -> Array:
+        """Mean of the centers; no sum of large numbers overflows."""
+        return namespace(self.vectors).sum(self.vectors / self.n_vectors, axis=0)
 
     def _matrix(self) -> Array:
         xp = namespace(self.transform)

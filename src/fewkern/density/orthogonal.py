@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,7 @@ from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop, peel
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, size_path
-from fewkern.density.simplex import active_set, mnqp
+from fewkern.density.simplex import SimplexSolution, active_set
 
 __all__ = [
     "PASSES",
@@ -212,14 +213,13 @@ def sparse_kernel_density(
     bandwidth: float,
     *,
     limit: int | None = None,
-    exact: bool = True,
+    solve: Callable[[Array, Array], SimplexSolution] = active_set,
     step: Step = lambda _: None,
 ) -> tuple[RoundMixture, ForwardRegression]:
     """SKD: Parzen's estimate ``target`` (in the unit of the problem) regressed on at most ``limit`` kernels.
 
-    The weights come from the simplex programme on the same least squares, on the selected columns only: exactly, or by
-    the multiplicative updates of the literature, which leave a small weight on columns that should have none. ``step``
-    is called with the number of passes; the last regression is returned, too.
+    The weights come from the simplex programme on the same least squares, on the selected columns only. ``step`` is
+    called with the number of passes; the last regression is returned, too.
     """
     # weighted least squares: rows times the root of n w
     root = np.sqrt(problem.n * problem.w)
@@ -227,7 +227,7 @@ def sparse_kernel_density(
     y = root * target
     regression, columns = _regress(F, y, skip=_SKIP_KERNEL, nonnegative=False, limit=limit, step=step)
     F = F[:, columns]
-    g = (active_set if exact else mnqp)(F.T @ F, F.T @ y).weights
+    g = solve(F.T @ F, F.T @ y).weights
     keep = g >= 1e-6
     return problem.mixture(problem.candidates[columns][keep], bandwidth, g[keep]), regression
 

@@ -1,22 +1,102 @@
-"""ForwardConstrainedDensity: the density of the paper (FCR-SDC)."""
+"""The estimators of the FCR paper: its own (FCR-SDC), and Parzen's window, reduced sets (RSDE), SKD and SDC."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from fewkern.arrays.progress import progress
-from fewkern.arrays.validation import Interval, StrOptions
+from fewkern.arrays.validation import StrOptions
+from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
+from fewkern.density.bandwidth import RULES
 from fewkern.density.base import MAX_CANDIDATES, POSITIVE, DensityEstimator, density_constraints
 from fewkern.density.constrained import ConstrainedRules, default_gamma, forward_constrained, refit_jointly
+from fewkern.density.orthogonal import PASSES, distribution_target, sparse_density_construction, sparse_kernel_density
 from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.simplex import CV_PARZEN_BANDWIDTHS, reduced_set, reduced_set_bandwidths
 
-__all__ = ["ForwardConstrainedDensity"]
+__all__ = ["ForwardConstrainedDensity", "OrthogonalForwardDensity", "ParzenDensity", "ReducedSetDensity"]
 
+# Samples that SKD and SDC see, and that may become centers: the regression costs their square.
+_MAX_ORTHOGONAL_ROWS = 2000
 # Samples at which ForwardConstrainedDensity matches Parzen's estimate, which itself comes from all samples.
 _MAX_REGRESSION_ROWS = 10_000
+
+
+class ParzenDensity(DensityEstimator):
+    r"""Parzen window: one normal kernel at every sample, the bandwidth by cross-validation in closed form.
+
+    .. math:: \hat p(x) = \sum_j w_j K(x, x_j, \sigma), \qquad
+              \sigma = \arg\min \sum_{i,j} w_i w_j K(x_i, x_j, \sqrt2\sigma)
+              - 2 \sum_i \frac{w_i}{1-w_i} \sum_{j\ne i} w_j K(x_i, x_j, \sigma) \qquad (5)
+
+    Parameters
+    ----------
+    bandwidth : {"lscv", "lscv-approximate", "likelihood", "silverman", "scott"} or float, default "lscv"
+        Least-squares cross-validation (exact, or the paper's approximation), likelihood cross-validation, a rule of
+        thumb, or a number, in units of the scaled data. Cross-validation compares 30 bandwidths from 0.15 to 1.5 times
+        Silverman's, more where the best one is at an end. It looks at 2,000 samples at most, and the bandwidth is then
+        scaled to all of them.
+    scale : {"std", "whiten", "none"}, default "std"
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
+    random_state : int, Generator, RandomState or None, default 0
+        Draws the samples of the cross-validation where there are more.
+    verbose : bool or int, default False
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
+
+    Attributes
+    ----------
+    expansion_ : KernelMixture
+        The fitted density.
+    vectors_, weights_, bandwidths_ : arrays
+        Centers, weights and bandwidths of the kernels.
+    indices_ : array
+        Rows of the samples with positive weight.
+    n_vectors_ : int
+        Number of kernels.
+    bandwidth_ : float
+        The bandwidth of the kernels.
+    path_ : Path
+        Score of every bandwidth tried.
+    stop_ : Stop
+        "inside" the bandwidths tried, at their "edge", or "given".
+
+    Notes
+    -----
+    Search ``O(G n^2 m)`` in row blocks, evaluation ``O(n m)`` per sample: see :class:`ForwardDensity` for a few
+    kernels. Duplicated samples drive cross-validation to a bandwidth of zero; a warning says so.
+
+    References
+    ----------
+    X. Hong, S. Chen and C. J. Harris, "A forward-constrained regression algorithm for sparse kernel density
+    estimation", IEEE Transactions on Neural Networks 19 (2008), sec. II.
+
+    Examples
+    --------
+    >>> from fewkern import ParzenDensity
+    >>> from fewkern.datasets import make_gaussian_laplacian
+    >>> X = make_gaussian_laplacian(300, random_state=0)
+    >>> density = ParzenDensity().fit(X)
+    >>> density.n_vectors_, density.score_samples(X[:2]).shape
+    (300, (2,))
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = density_constraints()
+
+    def __init__(
+        self, *, bandwidth: Any = "lscv", scale: str = "std", random_state: Any = 0, verbose: bool = False
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.scale = scale
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
+        return problem.mixture(problem.candidates, problem.unit, problem.w)
 
 
 class ForwardConstrainedDensity(DensityEstimator):
@@ -42,19 +122,8 @@ class ForwardConstrainedDensity(DensityEstimator):
         Largest number of kernels; None: at most 100.
     refit : bool, default False
         Whether all weights and bandwidths of the chosen kernels are fitted again together at the end.
-    stop : {"loo", "distance", "size"}, default "loo"
-        Stop when the leave-one-out score rises, when the distance to Parzen's estimate falls below ``tol`` (relative),
-        or at ``max_vectors``.
-    tol : float, default 0.0
-        See ``stop``; with "loo" the least relative gain of a step.
-    bandwidth_rule : {"safe", "abs", "bracket"}, default "safe"
-        Bandwidth steps that never raise the error, or the paper's two rules (22) and (11), taken literally.
-    eta : float, default 0.5
-        Length of these steps.
-    n_bandwidth_steps : int, default 5
-        Their number.
-    mixing : {"jackknife", "ls"}, default "jackknife"
-        Estimate of the mixing number :math:`\lambda`: (21), or least squares (18).
+    bandwidth_rule : {"safe", "abs"}, default "safe"
+        Bandwidth steps that never raise the error, or those of the paper (22), taken literally.
     scale : {"std", "whiten", "none"}, default "std"
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
@@ -86,11 +155,6 @@ class ForwardConstrainedDensity(DensityEstimator):
     ``O(n c)`` time per kernel and ``n c`` numbers for ``n`` samples (10,000 at most) and ``c`` candidates (1,000 at
     most, the samples that may become centers). Both are drawn where there are more; Parzen's estimate is that of all.
 
-    References
-    ----------
-    X. Hong, S. Chen and C. J. Harris, "A forward-constrained regression algorithm for sparse kernel density
-    estimation", IEEE Transactions on Neural Networks 19 (2008).
-
     Examples
     --------
     >>> from fewkern import ForwardConstrainedDensity
@@ -104,12 +168,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         "max_vectors",
         gamma=[None, POSITIVE],
         refit=["boolean"],
-        stop=[StrOptions({"loo", "distance", "size"})],
-        tol=[Interval(Real, 0, None, closed="left")],
-        bandwidth_rule=[StrOptions({"safe", "abs", "bracket"})],
-        eta=[POSITIVE],
-        n_bandwidth_steps=[Interval(Integral, 0, None, closed="left")],
-        mixing=[StrOptions({"jackknife", "ls"})],
+        bandwidth_rule=[StrOptions({"safe", "abs"})],
     )
 
     def __init__(
@@ -119,12 +178,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         gamma: float | None = None,
         max_vectors: int | None = None,
         refit: bool = False,
-        stop: str = "loo",
-        tol: float = 0.0,
         bandwidth_rule: str = "safe",
-        eta: float = 0.5,
-        n_bandwidth_steps: int = 5,
-        mixing: str = "jackknife",
         scale: str = "std",
         random_state: Any = 0,
         verbose: bool = False,
@@ -133,12 +187,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         self.gamma = gamma
         self.max_vectors = max_vectors
         self.refit = refit
-        self.stop = stop
-        self.tol = tol
         self.bandwidth_rule = bandwidth_rule
-        self.eta = eta
-        self.n_bandwidth_steps = n_bandwidth_steps
-        self.mixing = mixing
         self.scale = scale
         self.random_state = random_state
         self.verbose = verbose
@@ -150,11 +199,200 @@ class ForwardConstrainedDensity(DensityEstimator):
         part = problem.part(rows).with_candidates(MAX_CANDIDATES, rng)
         target = problem.parzen(part.Z)
         limit = self.max_vectors or 100
-        rules = ConstrainedRules(
-            self.gamma_, limit, self.stop, self.tol, self.bandwidth_rule, self.eta, self.n_bandwidth_steps, self.mixing
-        )
+        rules = ConstrainedRules(self.gamma_, limit, self.bandwidth_rule)
         with progress(self, "adding kernels", limit) as step:
             found = forward_constrained(part, target, rules, step)
         self.path_, self.stop_ = found.path, found.stop
         mixture = refit_jointly(part, target, found.mixture) if self.refit else found.mixture
         return replace(mixture, rows=rows[mixture.rows])
+
+
+class ReducedSetDensity(DensityEstimator):
+    r"""Reduced set density estimator (RSDE): all weights at once by a quadratic programme on the simplex.
+
+    .. math:: \min_g\; \tfrac12 g'Bg - v'g, \quad g \ge 0,\; 1'g = 1, \qquad
+              B_{ij} = K(x_i, x_j, \sqrt2\sigma), \quad v_j = \sum_i w_i K(x_i, x_j, \sigma)
+
+    Parameters
+    ----------
+    bandwidth : "cv", a rule of :class:`ParzenDensity`, or float, default "cv"
+        "cv" chooses among multiples of Parzen's bandwidth by the cross-validated integrated squared error of the
+        candidates. At Parzen's own bandwidth the method over-fits. A number is in units of the scaled data.
+    cv : int or cross-validation splitter, default 5
+        Folds for ``bandwidth="cv"``.
+    scale : {"std", "whiten", "none"}, default "std"
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
+    random_state : int, Generator, RandomState or None, default 0
+        Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
+    verbose : bool or int, default False
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
+
+    Attributes
+    ----------
+    expansion_ : KernelMixture
+        The fitted density.
+    vectors_, weights_, bandwidths_, indices_, n_vectors_
+        As in :class:`ParzenDensity`; the kernels share one bandwidth.
+    bandwidth_ : float
+        The bandwidth of the kernels.
+    path_ : Path
+        Cross-validated error of every bandwidth tried, or the search of Parzen's bandwidth where that was taken.
+    gap_ : float
+        Largest violation of the optimality conditions, relative to the size of ``B`` and ``v``.
+    n_iter_ : int
+        Number of linear systems solved.
+    stop_ : Stop
+        "converged", or "precision": rounding ended the descent at a larger ``gap_`` than 1e-10.
+
+    Notes
+    -----
+    ``c^2`` numbers for ``c`` candidates, the samples that may become centers: at most 1,000, drawn where there are
+    more. The active set costs ``O(s^3 + c s)`` per system with ``s`` kernels, and is solved in every fold for ten
+    bandwidths. Where there are more samples than candidates, the bandwidths are compared on the candidates alone, and
+    of all samples only ``v`` is computed: the time is ``O(n c)`` more.
+
+    Examples
+    --------
+    >>> from fewkern import ReducedSetDensity
+    >>> from fewkern.datasets import make_gaussian_laplacian
+    >>> X = make_gaussian_laplacian(300, random_state=0)
+    >>> density = ReducedSetDensity().fit(X)
+    >>> density.n_vectors_ < 100, str(density.stop_)
+    (True, 'converged')
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = density_constraints(
+        "cv", bandwidth=[StrOptions({"cv", *RULES}), POSITIVE]
+    )
+
+    def __init__(
+        self, *, bandwidth: Any = "cv", cv: Any = 5, scale: str = "std", random_state: Any = 0, verbose: bool = False
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.cv = cv
+        self.scale = scale
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
+        problem = problem.with_candidates(MAX_CANDIDATES, rng)
+        folds = self._folds(samples.take(problem.candidates), self.cv) if self.bandwidth == "cv" else []
+        if folds:
+            with progress(self, "comparing bandwidths", len(CV_PARZEN_BANDWIDTHS)) as step:
+                self.path_ = reduced_set_bandwidths(problem, folds, step)
+            self.bandwidth_ = self.path_.setting["bandwidth"]
+        elif self.bandwidth == "cv":
+            warnings.warn(
+                f"ReducedSetDensity: {samples.n} samples of positive weight are too few for folds; the bandwidth is "
+                "that of Parzen's estimate. Give the bandwidth as a number, or more samples.",
+                UserWarning,
+                stacklevel=4,
+            )
+        mixture, solution = reduced_set(problem, self.bandwidth_)
+        self.gap_, self.n_iter_, self.stop_ = solution.gap, solution.n_iter, solution.stop
+        return mixture
+
+
+class OrthogonalForwardDensity(DensityEstimator):
+    r"""Densities by orthogonal forward regression with a leave-one-out score: SKD and SDC.
+
+    ``target="parzen"`` (SKD) regresses Parzen's estimate on kernels of a common bandwidth :math:`\rho` and then solves
+    the simplex programme on the chosen ones; ``target="distribution"`` (SDC) regresses the empirical distribution
+    function on integrated kernels, under non-negative weights.
+
+    .. math:: J_n = \frac1N \sum_i (e_i / \eta_i)^2, \qquad e \leftarrow e - \theta_j w_j, \qquad
+              \eta \leftarrow \eta - \frac{w_j \circ w_j}{w_j'w_j + \lambda_j}
+
+    Parameters
+    ----------
+    target : {"parzen", "distribution"}, default "parzen"
+    kernel_bandwidth : float or "auto", default "auto"
+        The common bandwidth :math:`\rho`, in units of the scaled data; "auto" is :math:`\max(1.25, 3m^{-0.3})` Parzen
+        bandwidths.
+    bandwidth : a rule of :class:`ParzenDensity` or float, default "lscv"
+        Bandwidth of Parzen's estimate.
+    max_vectors : int or None, default None
+        Maximum number of kernels; None for no limit.
+    scale : {"std", "whiten", "none"}, default "std"
+        Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
+    random_state : int, Generator, RandomState or None, default 0
+        Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
+    verbose : bool or int, default False
+        Show progress: a bar on a terminal, lines on stderr elsewhere.
+
+    Attributes
+    ----------
+    expansion_ : KernelMixture
+        The fitted density.
+    vectors_, weights_, bandwidths_, indices_, n_vectors_
+        As in :class:`ParzenDensity`; the kernels share one bandwidth.
+    bandwidth_ : float
+        Bandwidth of Parzen's estimate.
+    total_ : float
+        Sum of the regression weights before it was made one: far from one, the regression has found little.
+    path_ : Path
+        Leave-one-out score after every column of the last pass.
+    stop_ : Stop
+        Why the last pass ended.
+
+    Notes
+    -----
+    ``O(s c^2)`` time and ``c^2`` numbers for ``c`` samples that the regression sees and that may become centers: at
+    most 2,000, drawn where there are more. The target always comes from all samples. After a first pass there are ten
+    with a penalty of its own for every column. The target "distribution" is tied to the axes and carries little
+    information in more than a few dimensions. Both are reconstructions: the paper quotes them without their details.
+
+    Examples
+    --------
+    >>> from fewkern import OrthogonalForwardDensity
+    >>> from fewkern.datasets import make_gaussian_laplacian
+    >>> X = make_gaussian_laplacian(300, random_state=0)
+    >>> OrthogonalForwardDensity().fit(X).n_vectors_ < 50
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = density_constraints(
+        "max_vectors",
+        target=[StrOptions({"parzen", "distribution"})],
+        kernel_bandwidth=[StrOptions({"auto"}), POSITIVE],
+    )
+
+    def __init__(
+        self,
+        *,
+        target: str = "parzen",
+        kernel_bandwidth: Any = "auto",
+        bandwidth: Any = "lscv",
+        max_vectors: int | None = None,
+        scale: str = "std",
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.target = target
+        self.kernel_bandwidth = kernel_bandwidth
+        self.bandwidth = bandwidth
+        self.max_vectors = max_vectors
+        self.scale = scale
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
+        self._check_bandwidths(problem, samples, kernel_bandwidth=self.kernel_bandwidth)
+        automatic = isinstance(self.kernel_bandwidth, str)
+        rho = default_gamma(problem.dim) * problem.unit if automatic else float(self.kernel_bandwidth)
+        rows = problem.draw(_MAX_ORTHOGONAL_ROWS, rng)
+        part = problem.part(rows)
+        with progress(self, "selecting kernels, by passes", PASSES) as step:
+            if self.target == "parzen":
+                target = problem.parzen(part.Z)
+                found, regression = sparse_kernel_density(part, target, rho, limit=self.max_vectors, step=step)
+            else:
+                target = distribution_target(part.Z, problem)
+                found, regression = sparse_density_construction(part, target, rho, limit=self.max_vectors, step=step)
+        if regression.stop is Stop.PRECISION:
+            raise ValueError(
+                f"OrthogonalForwardDensity: with bandwidth {rho:.3g} in {problem.dim} dimensions, all columns for "
+                f'target="{self.target}" underflow to zero; use target="parzen", or a kernel_bandwidth near Parzen\'s.'
+            )
+        self.total_, self.path_, self.stop_ = float(np.sum(regression.weights)), regression.path, regression.stop
+        return replace(found, rows=rows[found.rows])

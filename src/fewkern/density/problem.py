@@ -351,7 +351,7 @@ def _scaling(moments: _Moments, origin: Array, unit: Array, scale: str) -> Scali
         if scale in ("std", "auto"):
             return Scaling(mean, 1.0 / spread, constant, reach)
         # directions of standardized features: units do not decide which of them are constant
-        relative = unit / spread
+        relative = np.where(flat, 0.0, unit / spread)
         covariance = second - shift[:, None] * shift[None, :]
         correlation = relative[:, None] * covariance * relative[None, :]
         np.fill_diagonal(correlation, ~flat)  # exactly one: rounding must not decide the signs of the directions

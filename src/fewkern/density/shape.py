@@ -38,21 +38,21 @@ _LEAST_VARIANCE = 1e-4
 
 
 def covariance_ridge(S: Array, size: float) -> Array:
-    r"""``S`` with :math:`\max((m/n)^2, 10^{-6})` of its diagonal added, and no variance far below the largest.
+    r"""``S`` with :math:`\max((m/n)^3, 10^{-6})` of its diagonal added, and no variance far below the largest.
 
-    Eigenvalues from ``n`` samples are wrong by a part :math:`m/n` of themselves: many samples need no ridge, however
-    close the features are to a plane.
+    Eigenvalues from ``n`` samples are wrong by a part :math:`m/n` of themselves, however small they are: many samples
+    need no ridge, however close the features are to a plane. The least ridge is that of ``GaussianMixture``.
     """
     m = len(S)
     variances = np.maximum(np.diagonal(S), _LEAST_VARIANCE * np.max(np.diagonal(S)))
-    part = min(max((m / size) ** 2, 1e-6), 1.0)
+    part = min(max((m / size) ** 3, 1e-6), 1.0)
     return S + np.diag(variances * (1.0 + part) - np.diagonal(S))
 
 
 def _root(S: Array) -> tuple[Array, Array]:
     """Symmetric square root of ``S``, scaled to determinant one, and its inverse."""
     values, vectors = np.linalg.eigh(S)
-    roots = np.sqrt(values)
+    roots = np.sqrt(np.maximum(values, np.finfo(float).tiny))  # one sample with all the weight has no variance
     roots = roots / math.exp(float(np.mean(np.log(roots))))
     return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
 

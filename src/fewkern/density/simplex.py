@@ -1,8 +1,7 @@
 r"""The quadratic programme on the simplex, :math:`\min_g \tfrac12 g'Bg - v'g,\; g \ge 0,\; 1'g = 1`, and RSDE.
 
 It gives the weights of every density that fits them jointly: reduced sets (RSDE), SKD, and the refits of forward
-regression. There are two solvers: an exact active set (:func:`active_set`), and the multiplicative updates that the
-paper quotes (:func:`mnqp`). RSDE is the programme on all candidates,
+regression, by an exact active set. RSDE is the programme on all candidates,
 
 .. math:: B_{ij} = K(x_i, x_j, \sqrt2\sigma), \qquad v_j = \sum_i w_i K(x_i, x_j, \sigma) .
 """
@@ -28,10 +27,9 @@ __all__ = [
     "LEAST_WEIGHT",
     "SimplexSolution",
     "active_set",
-    "mnqp",
     "optimality_gap",
+    "programme",
     "reduced_set",
-    "reduced_set_by_updates",
     "reduced_set_bandwidths",
 ]
 
@@ -55,7 +53,7 @@ class SimplexSolution:
     """Largest violation of the optimality conditions, relative to the size of ``B`` and ``v``."""
     n_iter: int
     stop: Stop
-    """``CONVERGED``, ``PRECISION`` if rounding ended the descent above the tolerance, or ``MAX_ITER``."""
+    """``CONVERGED``, or ``PRECISION`` if rounding ended the descent above the tolerance."""
 
     @classmethod
     def of(cls, B: Array, v: Array, g: Array, n_iter: int, stop: Stop) -> SimplexSolution:
@@ -80,55 +78,6 @@ def optimality_gap(B: Array, v: Array, g: Array) -> float:
 
 def _size(B: Array, v: Array) -> float:
     return max(float(np.max(np.abs(v))), float(np.max(np.diagonal(B))))
-
-
-def mnqp(B: Array, v: Array, *, iterations: int = 3000, start: Array | None = None) -> SimplexSolution:
-    r"""Multiplicative updates for ``B >= 0`` entrywise (Sha, Saul and Lee), kept on the simplex.
-
-    Each iteration minimizes the bound :math:`\tfrac12\sum_j (Bg)_j z_j^2 / g_j - v'z` over the simplex:
-
-    .. math:: c_j = \frac{g_j}{(Bg)_j}, \qquad g_j \leftarrow c_j \max(v_j + h, 0), \qquad
-              h = \frac{1 - \sum_{j \in S} c_j v_j}{\sum_{j\in S} c_j},
-
-    ``S`` the ``k`` largest ``v``, ``k`` the largest number with :math:`v_{(k)} + h_k > 0`. The objective never rises.
-
-    Parameters
-    ----------
-    B : array of shape (n, n)
-        Symmetric, positive semi-definite, no negative entry, positive diagonal.
-    v : array of shape (n,)
-    iterations : int
-        All of them are done: convergence is sublinear, so how many weights look positive depends on the threshold.
-    start : array of shape (n,) or None
-        Positive, sum one; uniform by default.
-
-    Notes
-    -----
-    ``O(n^2)`` per iteration.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> B, v = np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([5.0, 0.0])
-    >>> mnqp(B, v).weights.round(6)
-    array([1., 0.])
-    """
-    n = len(v)
-    g = np.ones_like(v) / n if start is None else start
-    falling = np.argsort(-v)
-    v_sorted = v[falling]
-    for _ in range(iterations):
-        c = g / (B @ g)
-        # Paper: g_j <- c_j (v_j + h). We: the exact minimizer of the bound over the simplex, because the plain
-        # formula gives negative weights (samples in the tails) and then diverges.
-        c_sorted = c[falling]
-        h = (1.0 - np.cumsum(c_sorted * v_sorted)) / np.cumsum(c_sorted)
-        k = int(np.max((v_sorted + h > 0) * np.arange(n)))
-        g = c * np.maximum(v + h[k], 0.0)
-        # Paper: nothing. We: a least weight, because a weight that is exactly zero would stay zero for good.
-        g = np.maximum(g, 1e-12 / n)
-        g = g / np.sum(g)
-    return SimplexSolution.of(B, v, g, iterations, Stop.MAX_ITER)
 
 
 def _minimize_on_support(B: Array, v: Array) -> Array:
@@ -247,7 +196,7 @@ def active_set(B: Array, v: Array) -> SimplexSolution:
     return solution if optimal or solution.gap <= _TOLERANCE else replace(solution, stop=Stop.PRECISION)
 
 
-def _programme(problem: DensityProblem, bandwidth: float) -> tuple[Array, Array]:
+def programme(problem: DensityProblem, bandwidth: float) -> tuple[Array, Array]:
     """``B`` and ``v`` of the candidates; ``v`` in row blocks."""
     centers = problem.centers
     B = problem.kernel(squared_distances(centers, centers), math.sqrt(2.0) * bandwidth)
@@ -259,16 +208,9 @@ def _programme(problem: DensityProblem, bandwidth: float) -> tuple[Array, Array]
 
 def reduced_set(problem: DensityProblem, bandwidth: float) -> tuple[RoundMixture, SimplexSolution]:
     """RSDE at one ``bandwidth``, solved exactly; ``c^2`` numbers for ``c`` candidates."""
-    solution = active_set(*_programme(problem, bandwidth))
+    solution = active_set(*programme(problem, bandwidth))
     keep = solution.weights > 0
     return problem.mixture(problem.candidates[keep], bandwidth, solution.weights[keep]), solution
-
-
-def reduced_set_by_updates(problem: DensityProblem, bandwidth: float, iterations: int = 3000) -> RoundMixture:
-    """RSDE by the multiplicative updates of the literature; weights up to 1e-4 are dropped."""
-    weights = mnqp(*_programme(problem, bandwidth), iterations=iterations).weights
-    keep = weights > 1e-4
-    return problem.mixture(problem.candidates[keep], bandwidth, weights[keep])
 
 
 def reduced_set_bandwidths(problem: DensityProblem, folds: list[Fold], step: Step = lambda _: None) -> Path:

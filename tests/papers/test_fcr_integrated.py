@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from experiments import fcr_integrated as integrated
+from experiments.fcr_integrated import choose_floor, choose_step, entry_bandwidths, forward_integrated
 from fewkern.arrays.sampling import plain_folds
 from fewkern.core.path import TOLERANCE, Stop
-from fewkern.density import integrated
-from fewkern.density.integrated import choose_floor, choose_step, entry_bandwidths, forward_integrated
 from fewkern.density.problem import DensityProblem
 from tests.oracles import density as oracle
 
