@@ -111,6 +111,7 @@ def test_the_file_is_also_cpp(tmp_path, banana):
 def test_the_loops_compile_on_their_own(tmp_path, dtype):
     suffix = "f" if dtype == "float" else ""
     words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}", "SQRT": f"sqrt{suffix}"}
+    words |= {"ERF": f"erf{suffix}", "ERFC": f"erfc{suffix}"}
     options = [*STRICT, "-Wconversion", "-Wdouble-promotion", "-Wno-unused-function"]
     text = (Path(fewkern.io.__file__).with_name("loops.c")).read_text()
     compile_library(tmp_path, text, options=[*options, *[f"-D{word}={value}" for word, value in words.items()]])

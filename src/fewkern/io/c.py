@@ -14,6 +14,7 @@ from fewkern.io.describe import inner_model, plan
 from fewkern.io.learning import learning
 from fewkern.io.plan import Number
 from fewkern.io.save import write_atomically
+from fewkern.io.shares import shares
 
 __all__ = ["to_c"]
 
@@ -27,6 +28,7 @@ def to_c(
     coverage: float | None = None,
     false_alarms: float | None = None,
     update: bool = False,
+    explain: bool = False,
 ) -> str:
     """A fitted model as C: one file, no dependency but ``math.h``, no memory allocated.
 
@@ -48,6 +50,8 @@ def to_c(
     ``int model_update(const T *x, T *y, T forgetting)`` learns a sample (``update``; ``int y`` for classes)
     ``T model_error(void)``                              mean error of samples before they were learned (``update``)
     ``void model_merge(const T *other)``                 learns what another device has learned (``update``)
+    ``void model_explain(const T *x, T *out)``           share of every input in every value (``explain``)
+    ``void model_baseline(T *out)``                      what the shares start from (``explain``)
     ==================================================== ======================================================
 
     Parameters
@@ -71,6 +75,9 @@ def to_c(
     update : bool, default False
         If true, the model goes on learning where it runs: see Notes. For :class:`KernelClassifier` and
         :class:`KernelRegressor`.
+    explain : bool, default False
+        If true, also write what every input contributes to every value, as ``explain`` of the model says. For sums of
+        Gaussians.
 
     Returns
     -------
@@ -91,6 +98,10 @@ def to_c(
     with the same file, for its ``model_merge``, which adds them up as ``merge`` does: the samples that the file was
     fitted to count in both. The factor of the probabilities stays.
 
+    ``model_explain`` writes ``model_N_FEATURES`` rows of one share per value (of a classifier, per score). Shares and
+    ``model_baseline`` add up to what ``model_predict`` or ``model_decision`` gives. They are compared with the centers
+    that the model keeps (``background_``), else with its vectors; features that one input becomes are added up.
+
     Examples
     --------
     >>> from fewkern import FeatureVectorDiscriminant, to_c
@@ -106,11 +117,13 @@ def to_c(
         )
     if update and coverage is not None:
         raise ValueError("to_c: the coverage is that of the model as it was fitted; leave coverage or update out.")
-    described = plan(model, dtype, "to_c", coverage, false_alarms)
+    if update and explain:
+        raise ValueError("to_c: the shares are those of the model as it was fitted; leave explain or update out.")
+    described, inner = plan(model, dtype, "to_c", coverage, false_alarms), inner_model(model, "to_c")
     if update:
-        text = LearningWriter(described, name, dtype, learning(inner_model(model, "to_c"), "to_c")).text()
+        text = LearningWriter(described, name, dtype, learning(inner, "to_c")).text()
     else:
-        text = Writer(described, name, dtype).text()
+        text = Writer(described, name, dtype, shares(described, inner, "to_c") if explain else None).text()
     if path is not None:
         write_atomically(path, lambda handle: handle.write(text.encode("ascii")))
         if Path(path).suffix == ".c":

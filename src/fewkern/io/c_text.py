@@ -82,10 +82,9 @@ def c_loops(functions: str, name: str, dtype: str) -> list[str]:
     }:
         wanted |= more
     suffix = "f" if dtype == "float" else ""
-    words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}"}
-    words["SQRT"] = f"sqrt{suffix}"
+    words = {"T": dtype} | {word: word.lower() + suffix for word in ("EXP", "LOG", "FABS", "SQRT", "ERF", "ERFC")}
     return [
-        re.sub(r"\b(T|EXP|LOG|FABS|SQRT)\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
+        re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
         for loop in library
         if loop in wanted
     ]

@@ -10,6 +10,8 @@
 #define LOG log
 #define FABS fabs
 #define SQRT sqrt
+#define ERF erf
+#define ERFC erfc
 #endif
 
 static T model_within(T value, T limit)
@@ -296,6 +298,69 @@ static T model_unexplained(const T *z, int m)
         left -= z[j] * z[j];
     }
     return left < 0 ? 0 : left > 1 ? 1 : left;
+}
+
+static void model_line_integrals(T a, T c, T g, T end, const T *nodes, T *out)
+{
+    /* Of exp(-(a t t + 2 c t + g) / 2) and t times that from 0 to 1; end is a + 2 c + g. */
+    const T root = SQRT(a), half = SQRT((T)0.5), low = c / root * half, high = (c / root + root) * half;
+    if (a < (T)0.1) {
+        /* differences would cancel: eight nodes, and behind them their weights */
+        out[0] = out[1] = 0;
+        for (int i = 0; i < 8; i++) {
+            const T t = nodes[i], value = nodes[8 + i] * EXP(-((a * t + 2 * c) * t + g) / 2);
+            out[0] += value;
+            out[1] += t * value;
+        }
+    } else {
+        const T off = g / 2 - low * low;
+        const T part = low > 0 ? ERFC(low) - ERFC(high) : high < 0 ? ERFC(-high) - ERFC(-low) : ERF(high) - ERF(low);
+        out[0] = part * EXP(off > 0 ? -off : 0) * (T)1.2533141373155003 / root;
+        out[1] = (EXP(-g / 2) - EXP(-end / 2) - c * out[0]) / a;
+    }
+}
+
+static void model_along(const T *z, const T *start, const T *vectors, const T *coef, const T *narrow, const T *nodes,
+                        int m, int d, int q, T *pull)
+{
+    /* the mean slopes of all values on the straight way from start to z */
+    for (int i = 0; i < d * q; i++) {
+        pull[i] = 0;
+    }
+    for (int j = 0; j < m; j++) {
+        const T *const v = vectors + j * d;
+        const T two = narrow ? 2 * narrow[j] : 2;
+        T a = 0, c = 0, g = 0, end = 0, integrals[2];
+        for (int i = 0; i < d; i++) {
+            const T way = z[i] - start[i], before = start[i] - v[i], after = z[i] - v[i];
+            a += two * way * way;
+            c += two * way * before;
+            g += two * before * before;
+            end += two * after * after;
+        }
+        model_line_integrals(a, c, g, end, nodes, integrals);
+        for (int i = 0; i < d; i++) {
+            const T slope = two * (integrals[1] * (z[i] - start[i]) + integrals[0] * (start[i] - v[i]));
+            for (int o = 0; o < q; o++) {
+                pull[o * d + i] -= coef[j * q + o] * slope;
+            }
+        }
+    }
+}
+
+static void model_share(const T *t, const T *center, const T *pull, const T *slopes, const T *factor,
+                        const T *directions, const int *columns, T weight, int d, int d_metric, int q, T *out)
+{
+    /* the way along every feature times its slope, which comes through the metric */
+    for (int i = 0; i < d; i++) {
+        for (int o = 0; o < q; o++) {
+            T slope = (slopes ? slopes[o * d + i] : 0) + (factor ? factor[i] : 1) * pull[o * d_metric + i];
+            for (int k = d; k < d_metric; k++) {
+                slope += directions[(k - d) * d + i] * pull[o * d_metric + k];
+            }
+            out[columns[i] * q + o] += weight * (t[i] - center[i]) * slope;
+        }
+    }
 }
 
 static void model_absorb(T *triangle, T *cross, int n, int q, T *row, T *y, int first)
