@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from fewkern.io.c_fixed import FixedWriter
 from fewkern.io.c_learning import LearningWriter
 from fewkern.io.c_text import c_header
 from fewkern.io.c_writer import Writer
 from fewkern.io.describe import inner_model, plan
+from fewkern.io.fixed import fixed
 from fewkern.io.learning import learning
-from fewkern.io.plan import Number
 from fewkern.io.save import write_atomically
 from fewkern.io.shares import shares
 
@@ -24,7 +25,7 @@ def to_c(
     path: str | os.PathLike[str] | None = None,
     *,
     name: str = "model",
-    dtype: Number = "double",
+    dtype: Literal["float", "double", "int16"] = "double",
     coverage: float | None = None,
     false_alarms: float | None = None,
     update: bool = False,
@@ -119,8 +120,14 @@ def to_c(
         raise ValueError("to_c: the coverage is that of the model as it was fitted; leave coverage or update out.")
     if update and explain:
         raise ValueError("to_c: the shares are those of the model as it was fitted; leave explain or update out.")
-    described, inner = plan(model, dtype, "to_c", coverage, false_alarms), inner_model(model, "to_c")
-    if update:
+    given = {"coverage": coverage, "false_alarms": false_alarms, "update": update, "explain": explain}
+    if dtype == "int16" and (more := [key for key, value in given.items() if value not in (None, False)]):
+        raise ValueError(f'to_c: dtype="int16" writes predictions only; leave {more[0]} out, or use dtype="float".')
+    described = plan(model, "double" if dtype == "int16" else dtype, "to_c", coverage, false_alarms)
+    inner = inner_model(model, "to_c")
+    if dtype == "int16":
+        text = FixedWriter(described, name, fixed(described, "to_c")).text()
+    elif update:
         text = LearningWriter(described, name, dtype, learning(inner, "to_c")).text()
     else:
         text = Writer(described, name, dtype, shares(described, inner, "to_c") if explain else None).text()

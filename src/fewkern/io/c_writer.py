@@ -27,7 +27,8 @@ class Writer:
 
     def __init__(self, described: Plan, name: str, dtype: str, shares: Shares | None = None) -> None:
         self.plan, self.name, self.dtype, self.shares = described, name, dtype, shares
-        self.largest = float(np.finfo(DTYPES[dtype]).max)
+        self.value_type = dtype
+        self.largest = float(np.finfo(DTYPES[dtype]).max) if dtype in DTYPES else 0.0
         self.nbytes = self.n_state = 0
         self.constants: list[str] = []
         # names by content: what two sums share is written once
@@ -224,15 +225,16 @@ class Writer:
 
     def _class_functions(self, classes: Classes) -> None:
         n, t, count, s = self.name, self.dtype, len(classes.labels), self.plan.n_scores
+        value = self.value_type
         names = ",\n    ".join(c_string(str(label)) for label in classes.labels)
         self.constants.append(f"static const char *const {n}_classes[{count}] = {{\n    {names}\n}};\n")
-        self._public(f"void {n}_decision(const {t} *x, {t} *out)", f"{s} score(s) to out", self._scores(classes.scores))
+        signature = f"void {n}_decision(const {t} *x, {value} *out)"
+        self._public(signature, f"{s} score(s) to out", self._scores(classes.scores))
         decide = f"return {n}_largest(scores, {count});" if s > 1 else "return scores[0] > 0;"
-        lines = [f"{t} scores[{s}];", f"{n}_decision(x, scores);", decide]
+        lines = [f"{value} scores[{s}];", f"{n}_decision(x, scores);", decide]
         self._public(f"int {n}_predict(const {t} *x)", f"number of the class, 0 to {count - 1}", lines)
         if classes.probable:
-            lines = [f"{n}_decision(x, out);", *self._probabilities(classes.scores, count)]
-            self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
+            self._proba(classes.scores, count)
         self._public(
             f"const char *{n}_class_name(int number)",
             "label of a class, 0 if there is no such class",
@@ -255,15 +257,17 @@ class Writer:
             f"{n}_linear(values, {weights}, {s}, {q}, out);",
         ]
 
-    def _probabilities(self, scores: ClassScores, count: int) -> list[str]:
-        """Statements that turn the scores in ``out`` into probabilities."""
-        n, lines = self.name, []
+    def _proba(self, scores: ClassScores, count: int) -> None:
+        """The function that turns scores into probabilities."""
+        n, t, lines = self.name, self.dtype, [f"{self.name}_decision(x, out);"]
         if self.plan.n_scores == 1:
             slope, level = scores.shares or (0.0, 0.0)
             lines.append(f"{n}_two(out, {self._number(slope)}, {self._number(level)});")
         if scores.shares is None:
-            return [*lines, f"{n}_softmax(out, {count}, {self._number(scores.factor)});"]
-        return [*lines, f"{n}_shares(out, {count});"]
+            lines.append(f"{n}_softmax(out, {count}, {self._number(scores.factor)});")
+        else:
+            lines.append(f"{n}_shares(out, {count});")
+        self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
 
     def _bounds(self, bounds: Bounds, i: int) -> None:
         n, t, q = self.name, self.dtype, self.plan.n_values

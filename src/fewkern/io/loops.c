@@ -3,6 +3,7 @@
  *
  * Matrices are stored row by row. m is the number of vectors, d of features, q of values, s of scores, n of classes. */
 #include <math.h>
+#include <stdint.h>
 
 #ifndef T
 #define T double
@@ -478,4 +479,103 @@ static void model_join(T *state, T *coef, int n, int q, const T *other, T *row, 
         model_absorb(triangle, cross, n, q, row, y, i);
     }
     model_solve(triangle, cross, first, n, q, coef);
+}
+
+/* In 16-bit fixed point (io/fixed.py); shifts of negative numbers keep their sign, as all compilers do. */
+
+static int16_t model_rounded(float x, float shift, float factor)
+{
+    /* NaN is the number that is missing */
+    const float y = (x - shift) * factor;
+    if (y != y) {
+        return -32768;
+    }
+    return (int16_t)(y > 32767 ? 32767 : y < -32767 ? -32767 : y < 0 ? y - 0.5f : y + 0.5f);
+}
+
+static int16_t model_bend16(int16_t x, const int16_t *knots, const int16_t *values, int n)
+{
+    int k = 0;
+    while (k < n && x >= knots[k]) {
+        k++;
+    }
+    if (k == 0 || k == n) {
+        return values[k == 0 ? 0 : n - 1];
+    } else {
+        const uint32_t way = (uint32_t)((int32_t)x - knots[k - 1]), gap = (uint32_t)((int32_t)knots[k] - knots[k - 1]);
+        const uint32_t rise = (uint32_t)((int32_t)values[k] - values[k - 1]);
+        return (int16_t)(values[k - 1] + (int32_t)((way * rise + gap / 2) / gap));
+    }
+}
+
+static void model_prepare16(const int16_t *x, const uint16_t *places, const int16_t *fill, const int16_t *knots,
+                            const int16_t *values, int d, int16_t *t)
+{
+    /* of every feature: its input, how many knots it has, and where they and their values begin */
+    for (int i = 0; i < d; i++) {
+        const uint16_t *const own = places + 4 * i;
+        const int16_t value = fill && x[own[0]] == -32768 ? fill[i] : x[own[0]];
+        t[i] = model_bend16(value, knots + own[2], values + own[3], own[1]);
+    }
+}
+
+static int32_t model_dot16(const int16_t *a, const int16_t *b, int d, int shift)
+{
+    int32_t sum = 0;
+    for (int i = 0; i < d; i++) {
+        sum += (int32_t)a[i] * b[i] >> shift;
+    }
+    return sum;
+}
+
+static uint32_t model_decay(uint32_t n, uint16_t gain, int shift, const uint16_t *powers)
+{
+    /* 2^-u in 1/32768, for u in 1/4096: octaves are shifts, and between the entries of the table it is linear */
+    const uint32_t left = n >> shift, u = left * gain >> 15;
+    if (left > 65535 || u > 65535) {
+        return 0;
+    } else {
+        const uint16_t *const p = powers + (u >> 6 & 63);
+        const uint32_t octaves = u >> 12, value = p[0] - ((uint32_t)(p[0] - p[1]) * (u & 63) >> 6);
+        return (value + (((uint32_t)1 << octaves) >> 1)) >> octaves;
+    }
+}
+
+static uint32_t model_gaussian16(const int16_t *z, const int16_t *v, const uint8_t *shifts, int d, uint16_t gain,
+                                 int shift, const uint16_t *powers)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < d && sum >> shift <= 65535; i++) {
+        const int32_t way = (int32_t)z[i] - v[i];
+        const uint32_t gap = (uint32_t)(way < 0 ? -way : way);
+        sum += gap * gap >> shifts[i];
+    }
+    return model_decay(sum, gain, shift, powers);
+}
+
+static void model_add16(uint32_t k, const int16_t *coef, int q, int shift, int32_t *out)
+{
+    for (int o = 0; o < q; o++) {
+        out[o] += (int32_t)k * coef[o] >> shift;
+    }
+}
+
+static void model_softmax16(const int32_t *scores, int n, uint16_t gain, int shift, const uint16_t *powers,
+                            uint16_t *out)
+{
+    /* relative to the largest score; one score s stands for 0 and s */
+    const int one = n == 2 ? 1 : 0;
+    uint32_t total = 0;
+    int32_t top = one && scores[0] < 0 ? 0 : scores[0];
+    for (int c = 1; c < n - one; c++) {
+        top = scores[c] > top ? scores[c] : top;
+    }
+    for (int c = 0; c < n; c++) {
+        const int32_t score = one ? (c == 0 ? 0 : scores[0]) : scores[c];
+        out[c] = (uint16_t)model_decay((uint32_t)top - (uint32_t)score, gain, shift, powers);
+        total += out[c];
+    }
+    for (int c = 0; c < n; c++) {
+        out[c] = (uint16_t)(((uint32_t)out[c] << 15) / total);
+    }
 }

@@ -11,7 +11,7 @@ from fewkern.arrays.namespace import to_numpy
 from fewkern.core.explanation import Background, vectors_of
 from fewkern.io.plan import Copy, Plan, Sum, Vector
 
-__all__ = ["Shares", "scored", "shares"]
+__all__ = ["Shares", "scored", "shares", "values_of"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def shares(described: Plan, model: Any, caller: str) -> Shares:
     for one in () if described.inputs is None else described.inputs.parts:
         columns += [one.column] if isinstance(one, Copy) else [one.source.column] * one.values.shape[1]
     columns = columns or list(range(described.n_features))
-    return Shares(part, centers, weights, tuple(columns), weights @ _values(part, centers))
+    return Shares(part, centers, weights, tuple(columns), weights @ values_of(part, centers))
 
 
 def scored(described: Plan, part: Sum) -> Sum:
@@ -66,8 +66,8 @@ def scored(described: Plan, part: Sum) -> Sum:
     return part if scores.offset is None else replace(part, offset=part.offset + scores.offset)
 
 
-def _values(part: Sum, T: Vector) -> Vector:
-    """Values of the sum at points of the background."""
+def values_of(part: Sum, T: Vector) -> Vector:
+    """Values of the sum at prepared columns, or at ``z`` where it has no bends."""
     if part.coef is None:
         return T @ part.vectors.T + part.offset
     Z = T if part.bends is None else T * part.factor
