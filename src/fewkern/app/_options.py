@@ -41,7 +41,7 @@ else:
     Model = _choice("Model", ["auto", *dict.fromkeys(model for models in MODELS.values() for model in models)])
     Prefer = _choice("Prefer", ["balanced", "accurate", "sparse"])
     ClassWeight = _choice("ClassWeight", ["balanced"])
-    Dtype = _choice("Dtype", ["float", "double"])
+    Dtype = _choice("Dtype", ["float", "double", "int16"])
 
 Sep = Annotated[str | None, typer.Option(help="Separator of a text file, such as ';' or tab (recognized by default).")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal mark of a text file, '.' or ',' (recognized by default).")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from fewkern.core.scores import ClassScores
 from fewkern.io.c_text import c_head, c_loops, c_number
 from fewkern.io.c_writer import Writer
-from fewkern.io.fixed import POWERS, Fixed, rounding
-from fewkern.io.plan import Plan
+from fewkern.io.fixed import POWERS, Fixed, fixed, rounding
+from fewkern.io.plan import Classes, Plan
 
 __all__ = ["FixedWriter"]
 
@@ -20,7 +21,12 @@ _BYTES = {"uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4}
 class FixedWriter(Writer):
     """A plan in whole numbers; only ``quantize`` and ``dequantize`` know fractions."""
 
-    def __init__(self, described: Plan, name: str, numbers: Fixed) -> None:
+    def __init__(self, described: Plan, name: str) -> None:
+        numbers = fixed(described, "to_c")
+        self.error = rounding(described, numbers)
+        if described.classes is not None:  # weights and offset of scores are in the numbers
+            scores = ClassScores(factor=described.classes.scores.factor)
+            described = replace(described, classes=replace(described.classes, scores=scores))
         super().__init__(described, name, "int16_t")
         self.value_type, self.numbers = "int32_t", numbers
         self.powers = ""
@@ -36,7 +42,7 @@ class FixedWriter(Writer):
             self._class_functions(plan.classes)
         self._floats(own)
         functions = "\n".join(self.functions)
-        head = c_head(plan, n, f"{self._about_size()}\n{rounding(plan, own)}", self.prototypes, numbers=self._formats(own))
+        head = c_head(plan, n, f"{self._about_size()}\n{self.error}", self.prototypes, numbers=self._formats(own))
         return "\n".join([head, *self.constants, *c_loops(functions, n, self.value_type), functions])
 
     def _whole(self, kind: str, what: str, values: Any) -> str:
@@ -86,11 +92,8 @@ class FixedWriter(Writer):
         lines += [f"    {n}_add16(k, {coef} + j * {q}, {q}, {own.product_shift}, out);", "}"]
         self._function(f"static void {n}_sum0(const int16_t *x, int32_t *out)", lines)
 
-    def _scores(self, scores: ClassScores) -> list[str]:
-        return self._values("out")  # their weights and offset are in the sum
-
-    def _proba(self, scores: ClassScores, count: int) -> None:
-        n, rate = self.name, self.numbers.probability
+    def _proba(self, classes: Classes) -> None:
+        n, rate, count = self.name, self.numbers.probability, len(classes.labels)
         assert rate is not None
         lines = [f"int32_t scores[{self.plan.n_scores}];", f"{n}_decision(x, scores);"]
         lines.append(f"{n}_softmax16(scores, {count}, {rate.gain}, {rate.shift}, {self.powers}, out);")
@@ -102,7 +105,10 @@ class FixedWriter(Writer):
         shift, factor = np.zeros(d), np.ones(d)
         shift[list(own.columns)], factor[list(own.columns)] = own.shift, 2.0**own.exponent
         arrays = [self._floating("shift", shift), self._floating("factor", factor)]
-        lines = [f"for (int i = 0; i < {d}; i++) {{", f"    out[i] = {n}_rounded(x[i], {arrays[0]}[i], {arrays[1]}[i]);"]
+        lines = [
+            f"for (int i = 0; i < {d}; i++) {{",
+            f"    out[i] = {n}_rounded(x[i], {arrays[0]}[i], {arrays[1]}[i]);",
+        ]
         signature = f"void {n}_quantize(const float *x, int16_t *out)"
         self._public(signature, "a sample as whole numbers, to out", [*lines, "}"])
         q, units = len(own.unit), self._floating("unit", 2.0**-own.unit)

@@ -234,7 +234,7 @@ class Writer:
         lines = [f"{value} scores[{s}];", f"{n}_decision(x, scores);", decide]
         self._public(f"int {n}_predict(const {t} *x)", f"number of the class, 0 to {count - 1}", lines)
         if classes.probable:
-            self._proba(classes.scores, count)
+            self._proba(classes)
         self._public(
             f"const char *{n}_class_name(int number)",
             "label of a class, 0 if there is no such class",
@@ -257,9 +257,10 @@ class Writer:
             f"{n}_linear(values, {weights}, {s}, {q}, out);",
         ]
 
-    def _proba(self, scores: ClassScores, count: int) -> None:
+    def _proba(self, classes: Classes) -> None:
         """The function that turns scores into probabilities."""
-        n, t, lines = self.name, self.dtype, [f"{self.name}_decision(x, out);"]
+        n, t, scores, count = self.name, self.dtype, classes.scores, len(classes.labels)
+        lines = [f"{n}_decision(x, out);"]
         if self.plan.n_scores == 1:
             slope, level = scores.shares or (0.0, 0.0)
             lines.append(f"{n}_two(out, {self._number(slope)}, {self._number(level)});")

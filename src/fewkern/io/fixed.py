@@ -7,6 +7,7 @@ exponentials are powers of two: whole octaves are shifts, and parts of an octave
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ _LARGEST, _ONE = 2**15 - 1, 2**15
 _OCTAVES = 16
 # 64 lines per octave: between two entries a line is wrong by half a unit.
 POWERS = np.rint(_ONE * 2.0 ** -(np.arange(65) / 64)).astype(np.int64)
+# Rounding of more than this share of the spread is worth a warning.
+_WORST = 0.02
 # Rows on which the rounding is measured, in blocks that fit into the cache.
 _ROWS, _BLOCK = 1000, 50
 
@@ -81,7 +84,7 @@ class Fixed:
         """Rows as whole numbers."""
         out = np.full(X.shape, MISSING)
         for i, column in enumerate(self.columns):
-            x = (np.clip(X[:, column], -1e300, 1e300) - self.shift[i]) * 2.0 ** self.exponent[i]
+            x = (np.clip(X[:, column], -1e200, 1e200) - self.shift[i]) * 2.0 ** self.exponent[i]
             near = np.floor(np.clip(x, -_LARGEST, _LARGEST) + 0.5)
             out[:, column] = np.where(np.isnan(near), MISSING, near)
         return out
@@ -220,7 +223,7 @@ def _decay(rate: Vector, point: int) -> Decay:
 
 
 def rounding(described: Plan, found: Fixed) -> str:
-    """A sentence about rounding, measured on rows whose columns are drawn from the knots, one by one."""
+    """A sentence about rounding, measured on rows whose columns are drawn from the knots, one by one; warns of much."""
     part, rng = _learned(described, ""), np.random.default_rng(0)
     assert part.bends is not None
     X = np.zeros((_ROWS, described.n_inputs))
@@ -228,10 +231,20 @@ def rounding(described: Plan, found: Fixed) -> str:
         X[:, column] = np.interp(rng.uniform(0, len(knots) - 1, _ROWS), np.arange(len(knots)), knots)
     T = np.stack([np.interp(X[:, column], *tables) for column, tables in zip(found.columns, part.bends)], axis=1)
     truth, values = values_of(part, T), found(found.inputs(X)) * 2.0**-found.unit
-    gaps, spread = np.abs(values - truth), np.ptp(truth, axis=0)
-    worst, mean = (gaps / np.maximum(spread, 1e-300)).max(), (gaps / np.maximum(spread, 1e-300)).mean()
-    text = f"Rounding: at most {worst:.2g} of the spread of a value, on average {mean:.1g}"
+    gaps, spread = np.abs(values - truth), np.maximum(np.ptp(truth, axis=0), 1e-300)
+    worst = int(np.argmax(gaps.max(axis=0) / spread))
+    most, mean = float(gaps[:, worst].max()), float(gaps[:, worst].mean())
+    if most > _WORST * spread[worst]:
+        warnings.warn(
+            f'to_c: with dtype="int16" rounding changes values of this {described.model} by up to {most:.1g} (they '
+            f"spread over {spread[worst]:.2g}): columns with long tails, or coefficients that cancel; use "
+            'dtype="float".',
+            UserWarning,
+            stacklevel=5,
+        )
+    text = f"Rounding changes a value by {mean:.1g} on average and {most:.1g} at most"
     if described.classes is not None:
         a, b = (one > 0 if one.shape[1] == 1 else one.argmax(axis=1) for one in (values, truth))
-        text += f", and {int((np.ravel(a) != np.ravel(b)).sum())} other classes"
-    return f"{text}, on {_ROWS} rows drawn from the ranges of the columns."
+        text += f", and the class of {int((np.ravel(a) != np.ravel(b)).sum())}"
+    text += f": of {_ROWS} rows drawn from the ranges of the columns, whose values"
+    return f"{text} spread over {spread[worst]:.3g}."
