@@ -356,14 +356,12 @@ def export(
         target = outputs.claim(target, SUFFIXES)
         if target.suffix.lower() != ".c" and not sketch and name is not None:
             raise ValueError(f"{target.name}: --name is the beginning of names in C; leave it out.")
-
         found = load(model)
         number = None if dtype is None else str(dtype)
         options = {"dtype": number, "coverage": coverage, "false_alarms": false_alarms, "explain": explain or None}
         outputs.write(target, lambda path: write_code(found, path, name or "model", options))
-    beside = "".join(
-        f", and {target.with_suffix(end).name}" for end in {".c": (".h",), ".ino": (".c", ".h")}.get(target.suffix, ())
-    )
+    more = {".c": (".h",), ".ino": (".c", ".h")}.get(target.suffix, ())
+    beside = "".join(f", and {target.with_suffix(suffix).name}" for suffix in more)
     show_line(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes){beside}")
 
 
