@@ -65,8 +65,8 @@ def test_to_the_bit_and_close(name, tmp_path):
     gaps = np.abs(values[: len(new)] * 2.0**-numbers.unit - truth) / np.ptp(truth, axis=0)
     assert gaps.max() < 5e-3
     # the file says what rounding does, measured on other rows
-    assert rounding(described, numbers) in text.replace("\n * ", " ")
-    mean, spread = (float(re.search(rf"{word} ([\d.e-]*\d)", text)[1]) for word in ("a value by", "spread over"))
+    assert rounding(described, numbers) in text.replace("\n * ", "\n")
+    mean, spread = (float(re.search(rf"{word} ([\d.e-]*\d)", text)[1]) for word in ("values by", "spread over"))
     assert gaps.mean() < 4 * mean / min(spread, np.ptp(truth, axis=0).max())
     if classes:
         count = len(model.classes_)

@@ -59,7 +59,8 @@ class FixedWriter(Writer):
             lines.append(f"  {column}  {less} {by} {2 ** abs(int(own.exponent[i]))}")
         lines.append(f"{self.name}_quantize does that. What lies beyond the ends counts as the ends.")
         missing = "A missing number is -32768." if own.fill is not None else "None may be missing."
-        return [*lines, missing, f"A value is its number in out times 2^-{', 2^-'.join(map(str, own.unit))}."]
+        what = "values" if self.plan.classes is None else "scores"
+        return [*lines, missing, f"out holds {what} times 2^{', 2^'.join(map(str, own.unit))}."]
 
     def _fixed_sum(self, own: Fixed) -> None:
         n, (m, d_metric), q, d = self.name, own.vectors.shape, len(own.offset), len(own.columns)

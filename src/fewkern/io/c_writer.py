@@ -329,10 +329,11 @@ class Writer:
             lines.append(f"    {n}_along(z, {start}, {', '.join(arrays)}, {sizes}, pull);")
         sizes, x = f"{weights}[k], {d}, {d_metric}, {q}, out", "z" if part.coef is None or not bent else "t"
         lines += [f"    {n}_share({x}, center, pull, {linear}, {metric}, {columns}, {sizes});", "}"]
-        what = f"the share of x[i] in value o, less {n}_baseline, to out[{q} * i + o]"
+        value = "value" if self.plan.classes is None else "score"
+        what = f"share of x[i] in {value} o to out[{q} * i + o]; with {n}_baseline they add up to the {value}"
         self._public(f"void {n}_explain(const {t} *x, {t} *out)", what, lines)
         lines = [f"{n}_start({self._array('mean_value', shares.baseline)}, {q}, out);"]
-        what = f"mean of {q} value(s) over {count} points, which the shares start from, to out"
+        what = f"mean {value} over the {count} points that {n}_explain compares with, to out ({q} number(s))"
         self._public(f"void {n}_baseline({t} *out)", what, lines)
 
     def _about_size(self) -> str:

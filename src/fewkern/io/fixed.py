@@ -223,7 +223,7 @@ def _decay(rate: Vector, point: int) -> Decay:
 
 
 def rounding(described: Plan, found: Fixed) -> str:
-    """A sentence about rounding, measured on rows whose columns are drawn from the knots, one by one; warns of much."""
+    """Two lines about rounding, measured on rows whose columns are drawn from the knots, one by one; warns of much."""
     part, rng = _learned(described, ""), np.random.default_rng(0)
     assert part.bends is not None
     X = np.zeros((_ROWS, described.n_inputs))
@@ -242,9 +242,9 @@ def rounding(described: Plan, found: Fixed) -> str:
             UserWarning,
             stacklevel=5,
         )
-    text = f"Rounding changes a value by {mean:.1g} on average and {most:.1g} at most"
+    text = f"Rounding changes values by {mean:.1g} on average and {most:.1g} at most"
+    text += f"; they spread over {spread[worst]:.3g}."
     if described.classes is not None:
         a, b = (one > 0 if one.shape[1] == 1 else one.argmax(axis=1) for one in (values, truth))
-        text += f", and the class of {int((np.ravel(a) != np.ravel(b)).sum())}"
-    text += f": of {_ROWS} rows drawn from the ranges of the columns, whose values"
-    return f"{text} spread over {spread[worst]:.3g}."
+        text += f" Rows whose class changes: {int((np.ravel(a) != np.ravel(b)).sum())}."
+    return f"{text}\nMeasured on {_ROWS:,} rows whose columns were drawn from their ranges, one by one."
