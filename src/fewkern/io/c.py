@@ -70,8 +70,8 @@ def to_c(
         Begins the name of everything in the file.
     dtype : {"double", "float", "int16"}, default "double"
         Type of all numbers. "float" is half the size, and fast on a microcontroller. "int16" is for processors without
-        floating point: a quarter of the size, and whole numbers only from the sample to the class. See Notes. For
-        :class:`KernelClassifier` and :class:`KernelRegressor` on columns of numbers.
+        floating point: whole numbers only from the sample to the class. See Notes. For :class:`KernelClassifier` and
+        :class:`KernelRegressor` on columns of numbers.
     coverage : float or None, default None
         If given, also write the intervals of a regressor (``predict_interval``) or the sets of a classifier
         (``predict_set``) of this coverage.
