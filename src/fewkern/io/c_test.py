@@ -113,18 +113,19 @@ def to_c_test(
         raise ValueError("to_c_test: X has no rows; give some to test the file on.")
     places = np.unique(np.linspace(0, n - 1, _ROWS).astype(int))
     rows = X.iloc[places] if hasattr(X, "iloc") else np.asarray(X)[places]
-    cells, call = _cells(described, rows), ""
+    cells = _cells(described, rows)
+    truth: np.ndarray[Any, Any]
     if dtype == "int16":
         numbers = fixed(described, "to_c_test")
-        cells = numbers.inputs(cells)
-        truth, call = numbers(cells), f"{{name}}_{'predict' if described.classes is None else 'decision'}({{x}}, out);"
-        tolerance, x, y = "1", [str(one) for one in cells.ravel()], [str(one) for one in truth.ravel()]
+        whole = numbers.inputs(cells)
+        truth, call = numbers(whole), f"{{name}}_{'predict' if described.classes is None else 'decision'}({{x}}, out);"
+        tolerance, x, y = "1", [str(one) for one in whole.ravel()], [str(one) for one in truth.ravel()]
     else:
         method, call = _output(described, model)
         truth = np.asarray(to_numpy(getattr(model, method)(rows)), float).reshape(len(places), -1)
         tolerance = c_number(_TOLERANCES[dtype] * max(float(np.abs(truth).max()), 1e-300), dtype)
         x = ["NAN" if np.isnan(one) else c_number(one, dtype) for one in cells.ravel()]
-        y = [c_number(one, dtype) for one in truth.ravel()]
+        y = [c_number(float(one), dtype) for one in truth.ravel()]
     text = _PROGRAM.format(
         name=name,
         x_type="int16_t" if dtype == "int16" else dtype,
@@ -138,7 +139,7 @@ def to_c_test(
         q=truth.shape[1],
         call=call.format(name=name, x=f"{name}_test_x + {cells.shape[1]} * i"),
     )
-    if np.isnan(cells).any():
+    if dtype != "int16" and np.isnan(cells).any():
         text = text.replace("#include", "#include <math.h>\n#include", 1)
     if path is not None:
         write_atomically(path, lambda handle: handle.write(text.encode("ascii")))

@@ -70,7 +70,7 @@ def values_of(part: Sum, T: Vector) -> Vector:
     """Values of the sum at prepared columns, or at ``z`` where it has no bends."""
     if part.coef is None:
         return T @ part.vectors.T + part.offset
-    Z = T if part.bends is None else T * part.factor
+    Z = T if part.bends is None or part.factor is None else T * part.factor
     if part.directions is not None:
         Z = np.concatenate([Z, T @ part.directions.T], axis=1)
     distances = ((Z[:, None, :] - part.vectors[None, :, :]) ** 2).sum(axis=2)
