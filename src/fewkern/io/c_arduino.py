@@ -2,44 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from fewkern._version import __version__
 from fewkern.io.plan import Plan
 
 __all__ = ["arduino_sketch"]
-
-_SKETCH = """/*
- * A sketch around {header}, whose head says what the {count} numbers are. Written by fewkern {version} (to_c).
- *
- * Send them as one line in the serial monitor (115200 baud), with spaces, tabs, commas or semicolons between them; it
- * answers with {answer}. In a sketch of your own, fill x from sensors.
- */
-#include "{header}"
-
-void setup()
-{{
-    Serial.begin(115200);
-}}
-
-void loop()
-{{
-    if (!Serial.available()) {{
-        return;
-    }}
-    const String line = Serial.readStringUntil('\\n');
-    const char *text = line.c_str();
-    {given} x[{name}_N_FEATURES];
-    for (int i = 0; i < {name}_N_FEATURES; i++) {{
-        char *end;
-        x[i] = ({given})strtod(text, &end);
-        if (end == text) {{
-            Serial.println("expected {count} numbers");
-            return;
-        }}
-        for (text = end; *text == ' ' || *text == '\\t' || *text == ',' || *text == ';'; text++) {{
-        }}
-    }}
-{body}}}
-"""
 
 
 def arduino_sketch(described: Plan, name: str, header: str, dtype: str) -> str:
@@ -59,6 +28,7 @@ def arduino_sketch(described: Plan, name: str, header: str, dtype: str) -> str:
         lines += [f"{name}_{described.values}({x}, {out});"]
         lines += [f"float out[{name}_N_VALUES];", f"{name}_dequantize(whole, out);"] if whole else []
         lines += [f"for (int i = 0; i < {name}_N_VALUES; i++) {{", "    Serial.println(out[i], 6);", "}"]
-    body = "".join(f"    {line}\n" for line in lines)
-    facts = {"version": __version__, "count": described.n_inputs, "answer": answer, "given": given, "body": body}
-    return _SKETCH.format(header=header, name=name, **facts)
+    words = {"VERSION": __version__, "COUNT": str(described.n_inputs), "ANSWER": answer, "T": given, "NAME": name}
+    words |= {"HEADER": header, "BODY": "\n    ".join(lines)}
+    text = Path(__file__).with_name("sketch.ino").read_text(encoding="ascii")
+    return re.sub(rf"(?<![A-Za-z_])({'|'.join(words)})(?![A-Za-z])", lambda m: words[m[0]], text)
