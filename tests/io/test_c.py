@@ -111,6 +111,7 @@ def test_the_file_is_also_cpp(tmp_path, banana):
 def test_the_loops_compile_on_their_own(tmp_path, dtype):
     suffix = "f" if dtype == "float" else ""
     words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}", "SQRT": f"sqrt{suffix}"}
+    words |= {"ERF": f"erf{suffix}", "ERFC": f"erfc{suffix}"}
     options = [*STRICT, "-Wconversion", "-Wdouble-promotion", "-Wno-unused-function"]
     text = (Path(fewkern.io.__file__).with_name("loops.c")).read_text()
     compile_library(tmp_path, text, options=[*options, *[f"-D{word}={value}" for word, value in words.items()]])
@@ -120,7 +121,7 @@ def test_the_loops_compile_on_their_own(tmp_path, dtype):
 def test_every_loop_is_used_by_some_model():
     """A loop that no model calls would be dead code; one that is called but missing would not compile."""
     folder = Path(fewkern.io.__file__).parent
-    writer = "".join((folder / name).read_text() for name in ("c_writer.py", "c_learning.py"))
+    writer = "".join((folder / name).read_text() for name in ("c_writer.py", "c_learning.py", "c_fixed.py"))
     kinds = {"gaussian", "own_gaussian", "laplacian", "polynomial", "spline"}
     for loop, text in c_library().items():
         called = f"{{n}}_{loop}(" in writer or loop in kinds

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import fewkern
-from fewkern import FeatureVectorRegressor, KernelExpansion, save
+from fewkern import FeatureVectorRegressor, KernelExpansion, KernelRegressor, save
 from fewkern.datasets import make_sinc
 from fewkern.kernels import Gaussian
 from tests.app.test_commands import banana, fails, mixed, run
@@ -131,7 +131,7 @@ def test_problems(monkeypatch):
     fails("export", "m.npz", "m.txt", match=r"cannot write m.txt: expected a file that ends in .onnx, .c")
     table = fewkern.TableModel(holdout=0, max_vectors=3).fit(banana(), "side")
     with pytest.raises(
-        ValueError, match=r"m.txt: expected a file that ends in .onnx, .c, .js, .mjs or .sql, got '.txt'"
+        ValueError, match=r"m.txt: expected a file that ends in .onnx, .c, .ino, .js, .mjs or .sql, got '.txt'"
     ):
         table.export("m.txt")
     fails("export", "absent.npz", "m.c", match="there is no file absent.npz")
@@ -140,8 +140,11 @@ def test_problems(monkeypatch):
         "export", "m.npz", "m.js", "--dtype", "float", match="m.js: the numbers of JavaScript are doubles; leave dtype"
     )
     fails("export", "m.npz", "m.sql", "--coverage", 0.9, match="m.sql: an SQL expression is one value, in double prec")
+    fails("export", "m.npz", "m.onnx", "--explain", match="m.onnx: shares are written in C; leave explain out")
+    fails("export", "m.npz", "m.ino", match="write m.ino as m/m.ino, not as m.ino")
+    fails("export", "m.npz", "a/b/b.ino", match="the folder a/b does not exist; make it first")
     fails("export", "m.npz", "m.onnx", "--name", "sinc", match="--name is the beginning of names in C")
-    assert "'float', 'double'" in run("export", "m.npz", "m.c", "--dtype", "half", code=2).stderr
+    assert "'float', 'double', 'int16'" in run("export", "m.npz", "m.c", "--dtype", "half", code=2).stderr
     monkeypatch.setitem(sys.modules, "onnx", None)
     fails("export", "m.npz", "m.onnx", match="to_onnx needs onnx: pip install onnx")
 
@@ -160,3 +163,13 @@ def test_intervals_and_novelty_go_along(tmp_path):
     assert path.read_text() == (tmp_path / "out.c").read_text()
     assert "novelty" in path.read_text()
     fails("export", "fewkern-model.npz", "x.c", "--coverage", 2, match="coverage must be a number between 0 and 1")
+
+
+def test_a_sketch_in_whole_numbers_and_shares(tmp_path):
+    save(KernelRegressor(n_vectors=4).fit(*make_sinc(80)), "m.npz")
+    result = run("export", "m.npz", "sinc/sinc.ino", "--dtype", "int16", "--name", "sinc")
+    assert "written: sinc/sinc.ino (" in result.stdout
+    assert "bytes), and sinc.c, and sinc.h" in result.stdout
+    assert "sinc_quantize(x, numbers);" in (tmp_path / "sinc" / "sinc.ino").read_text()
+    run("export", "m.npz", "m.c", "--explain")
+    assert "void model_explain(const double *x, double *out)" in (tmp_path / "m.h").read_text()

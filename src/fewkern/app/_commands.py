@@ -336,9 +336,9 @@ def report(
 @app.command()
 def export(
     model: Annotated[Path, typer.Argument(help="A model file written by fit, or by fewkern.save.")],
-    target: Annotated[Path, typer.Argument(help="Where to write the model: .onnx, .c, .js, .mjs or .sql.")],
+    target: Annotated[Path, typer.Argument(help="Where to write it: .onnx, .c, .js, .mjs, .sql, or NAME/NAME.ino.")],
     dtype: Annotated[
-        Dtype | None, typer.Option(help="Type of all numbers (by default float in ONNX, double in C).")
+        Dtype | None, typer.Option(help="Type of all numbers (by default float in ONNX, double in C; int16 in C).")
     ] = None,
     name: Annotated[str | None, typer.Option(help="C: begins the name of every function (default: model).")] = None,
     coverage: Annotated[
@@ -351,21 +351,26 @@ def export(
         float | None,
         typer.Option(help="Also novelty, and the threshold that this share of ordinary rows exceeds, e.g. 0.05."),
     ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="C: also the share of every column.")] = False,
 ) -> None:
-    """Write a model as ONNX, as C, as a JavaScript module or as one SQL expression, by the suffix of the file."""
+    """Write a model as ONNX, C, an Arduino sketch, a JavaScript module or one SQL expression, by the suffix."""
     outputs = Outputs(model)
     with problems(outputs), warnings_as_notes():
-        target = outputs.claim(target, (".onnx", ".c", ".js", ".mjs", ".sql"))
-        if target.suffix.lower() != ".c" and name is not None:
-            raise ValueError(f"{target.name}: --name is the beginning of names in C; leave it out.")
         from fewkern.io import load
-        from fewkern.tables.export import write_code
+        from fewkern.tables.export import SUFFIXES, write_code
 
+        sketch = target.suffix.lower() == ".ino"
+        if sketch and target.parent.name == target.stem and target.parent.parent.is_dir():
+            target.parent.mkdir(exist_ok=True)  # Arduino wants a folder of this name
+        target = outputs.claim(target, SUFFIXES)
+        if target.suffix.lower() != ".c" and not sketch and name is not None:
+            raise ValueError(f"{target.name}: --name is the beginning of names in C; leave it out.")
         found = load(model)
         number = None if dtype is None else str(dtype)
-        options = {"dtype": number, "coverage": coverage, "false_alarms": false_alarms}
+        options = {"dtype": number, "coverage": coverage, "false_alarms": false_alarms, "explain": explain or None}
         outputs.write(target, lambda path: write_code(found, path, name or "model", options))
-    beside = f", and {target.with_suffix('.h').name}" if target.suffix == ".c" else ""
+    more = {".c": (".h",), ".ino": (".c", ".h")}.get(target.suffix, ())
+    beside = "".join(f", and {target.with_suffix(suffix).name}" for suffix in more)
     show_line(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes){beside}")
 
 

@@ -45,7 +45,7 @@ else:
     Model = _choice("Model", ["auto", *dict.fromkeys(model for models in MODELS.values() for model in models)])
     Prefer = _choice("Prefer", ["balanced", "accurate", "sparse"])
     ClassWeight = _choice("ClassWeight", ["balanced"])
-    Dtype = _choice("Dtype", ["float", "double"])
+    Dtype = _choice("Dtype", ["float", "double", "int16"])
 
 Groups = Annotated[
     str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")

@@ -17,7 +17,9 @@ __all__ = ["MODEL", "PAGE", "PICTURE", "TABLE", "Outputs", "show_table"]
 
 MODEL, PAGE, PICTURE = (".npz",), (".html", ".htm"), (".png", ".pdf", ".svg")
 TABLE = (".csv", ".tsv", ".csv.gz", ".parquet", ".pq")
-_HINTS = dict.fromkeys((".onnx", ".c", ".js", ".mjs", ".sql"), "'fewkern export' writes ONNX, C, JavaScript and SQL")
+_HINTS = dict.fromkeys(
+    (".onnx", ".c", ".ino", ".js", ".mjs", ".sql"), "'fewkern export' writes ONNX, C, JavaScript and SQL"
+)
 _HINTS |= {".xlsx": "a spreadsheet program reads .csv", ".xls": "a spreadsheet program reads .csv"}
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from fewkern.io.c_arduino import arduino_sketch
+from fewkern.io.c_fixed import FixedWriter
 from fewkern.io.c_learning import LearningWriter
 from fewkern.io.c_text import c_header
 from fewkern.io.c_writer import Writer
 from fewkern.io.describe import inner_model, plan
 from fewkern.io.learning import learning
-from fewkern.io.plan import Number
 from fewkern.io.save import write_atomically
+from fewkern.io.shares import shares
 
 __all__ = ["to_c"]
 
@@ -23,10 +25,11 @@ def to_c(
     path: str | os.PathLike[str] | None = None,
     *,
     name: str = "model",
-    dtype: Number = "double",
+    dtype: Literal["float", "double", "int16"] = "double",
     coverage: float | None = None,
     false_alarms: float | None = None,
     update: bool = False,
+    explain: bool = False,
 ) -> str:
     """A fitted model as C: one file, no dependency but ``math.h``, no memory allocated.
 
@@ -48,6 +51,8 @@ def to_c(
     ``int model_update(const T *x, T *y, T forgetting)`` learns a sample (``update``; ``int y`` for classes)
     ``T model_error(void)``                              mean error of samples before they were learned (``update``)
     ``void model_merge(const T *other)``                 learns what another device has learned (``update``)
+    ``void model_explain(const T *x, T *out)``           share of every input in every value (``explain``)
+    ``void model_baseline(T *out)``                      what the shares start from (``explain``)
     ==================================================== ======================================================
 
     Parameters
@@ -58,11 +63,15 @@ def to_c(
         (``expansion_`` of an estimator).
     path : str, path or None, default None
         If given, also write the text to this file, and its declarations to a header beside it: ``model.h`` for
-        ``model.c``. A program includes the header and is linked with the file, or includes the file itself.
+        ``model.c``. A program includes the header and is linked with the file, or includes the file itself. A path
+        such as ``model/model.ino`` makes an Arduino sketch: the folder ``model`` with ``model.c``, ``model.h``, and a
+        sketch that answers on the serial port.
     name : str, default "model"
         Begins the name of everything in the file.
-    dtype : {"double", "float"}, default "double"
-        Type of all numbers. "float" is half the size, and fast on a microcontroller.
+    dtype : {"double", "float", "int16"}, default "double"
+        Type of all numbers. "float" is half the size, and fast on a microcontroller. "int16" is for processors without
+        floating point: whole numbers only from the sample to the class. See Notes. For :class:`KernelClassifier` and
+        :class:`KernelRegressor` on columns of numbers.
     coverage : float or None, default None
         If given, also write the intervals of a regressor (``predict_interval``) or the sets of a classifier
         (``predict_set``) of this coverage.
@@ -71,6 +80,9 @@ def to_c(
     update : bool, default False
         If true, the model goes on learning where it runs: see Notes. For :class:`KernelClassifier` and
         :class:`KernelRegressor`.
+    explain : bool, default False
+        If true, also write what every input contributes to every value, as ``explain`` of the model says. For sums of
+        Gaussians.
 
     Returns
     -------
@@ -91,6 +103,14 @@ def to_c(
     with the same file, for its ``model_merge``, which adds them up as ``merge`` does: the samples that the file was
     fitted to count in both. The factor of the probabilities stays.
 
+    With ``dtype="int16"`` a sample is ``int16_t``, values are ``int32_t`` and probabilities ``uint16_t``, each a number
+    times a power of two that the head of the file names; ``model_quantize`` and ``model_dequantize`` convert samples
+    and values of type float. The head also says how much rounding changes the values, as measured on 1,000 rows.
+
+    ``model_explain`` writes ``model_N_FEATURES`` rows of one share per value (of a classifier, per score). Shares and
+    ``model_baseline`` add up to what ``model_predict`` or ``model_decision`` gives. They are compared with the centers
+    that the model keeps (``background_``), else with its vectors; features that one input becomes are added up.
+
     Examples
     --------
     >>> from fewkern import FeatureVectorDiscriminant, to_c
@@ -106,14 +126,39 @@ def to_c(
         )
     if update and coverage is not None:
         raise ValueError("to_c: the coverage is that of the model as it was fitted; leave coverage or update out.")
-    described = plan(model, dtype, "to_c", coverage, false_alarms)
-    if update:
-        text = LearningWriter(described, name, dtype, learning(inner_model(model, "to_c"), "to_c")).text()
+    if update and explain:
+        raise ValueError("to_c: the shares are those of the model as it was fitted; leave explain or update out.")
+    given = {"coverage": coverage, "false_alarms": false_alarms, "update": update, "explain": explain}
+    if dtype == "int16" and (more := [key for key, value in given.items() if value not in (None, False)]):
+        raise ValueError(f'to_c: dtype="int16" writes predictions only; leave {more[0]} out, or use dtype="float".')
+    described = plan(model, "double" if dtype == "int16" else dtype, "to_c", coverage, false_alarms)
+    inner = inner_model(model, "to_c")
+    if dtype == "int16":
+        text = FixedWriter(described, name).text()
+    elif update:
+        text = LearningWriter(described, name, dtype, learning(inner, "to_c")).text()
     else:
-        text = Writer(described, name, dtype).text()
+        text = Writer(described, name, dtype, shares(described, inner, "to_c") if explain else None).text()
     if path is not None:
-        write_atomically(path, lambda handle: handle.write(text.encode("ascii")))
-        if Path(path).suffix == ".c":
-            header = c_header(text, name).encode("ascii")
-            write_atomically(Path(path).with_suffix(".h"), lambda handle: handle.write(header))
+        path = Path(path)
+        sketch = arduino_sketch(described, name, f"{path.stem}.h", dtype) if path.suffix == ".ino" else None
+        _write(path, text, name, sketch)
     return text
+
+
+def _write(path: Path, text: str, name: str, sketch: str | None) -> None:
+    """Write a C file with its header, alone or in the folder of a sketch; under another suffix the text only."""
+    files = {path: text}
+    if sketch is not None:
+        if path.resolve().parent.name != path.stem:
+            raise ValueError(
+                f"to_c: Arduino opens a sketch in a folder of its name only; write {path.name} as "
+                f"{path.stem}/{path.name}, not as {path}."
+            )
+        if path.parent.parent.is_dir():
+            path.parent.mkdir(exist_ok=True)
+        files = {path.with_suffix(".c"): text, path: sketch}
+    if path.suffix in (".c", ".ino"):
+        files[path.with_suffix(".h")] = c_header(text, name)
+    for place, content in files.items():
+        write_atomically(place, lambda handle, content=content: handle.write(content.encode("ascii")))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.io.c_text import c_lines, c_number
 from fewkern.io.describe import plan
-from fewkern.io.plan import DTYPES, ROUNDING, Number, Plan, Vector
+from fewkern.io.fixed import fixed
+from fewkern.io.plan import DTYPES, ROUNDING, Plan, Vector
 from fewkern.io.save import write_atomically
 
 __all__ = ["to_c_test"]
@@ -24,18 +25,18 @@ _TOLERANCES = {"double": 1e-9, "float": ROUNDING}
 _PROGRAM = """/*
  * {name}_test: {rows} rows, and what Python says of them. Written by fewkern (to_c_test).
  *
- * {name}_test() returns the number of rows whose outputs differ by more than {tolerance}: 0 if all is well. Compile it
+ * {name}_test() returns the number of rows whose outputs differ by {tolerance} or more: 0 if all is well. Compile it
  * with {name}.c; with -D{name}_TEST_MAIN it is a program that returns the same.
  */
 #include "{name}.h"
 
 int {name}_test(void);
 
-static const {dtype} {name}_test_x[{n_x}] = {{
+static const {x_type} {name}_test_x[{n_x}] = {{
 {x}
 }};
 
-static const {dtype} {name}_test_y[{n_y}] = {{
+static const {y_type} {name}_test_y[{n_y}] = {{
 {y}
 }};
 
@@ -43,11 +44,11 @@ int {name}_test(void)
 {{
     int wrong = 0;
     for (int i = 0; i < {rows}; i++) {{
-        {dtype} out[{q}];
+        {y_type} out[{q}];
         int same = 1;
         {call}
         for (int o = 0; o < {q}; o++) {{
-            const {dtype} gap = out[o] - {name}_test_y[{q} * i + o];
+            const {y_type} gap = out[o] - {name}_test_y[{q} * i + o];
             same = same && gap < {tolerance} && -gap < {tolerance};
         }}
         wrong += !same;
@@ -70,7 +71,7 @@ def to_c_test(
     path: str | os.PathLike[str] | None = None,
     *,
     name: str = "model",
-    dtype: Number = "double",
+    dtype: Literal["float", "double", "int16"] = "double",
 ) -> str:
     """A test in C of what :func:`to_c` wrote: 20 rows of ``X``, and what the model says of them.
 
@@ -92,7 +93,8 @@ def to_c_test(
     -------
     str
         The text of the test. Probabilities are compared if the model has them, else scores, values, components or log
-        densities, up to 1e-9 of the largest in double, and 1e-3 in float.
+        densities, up to 1e-9 of the largest in double, and 1e-3 in float. With ``dtype="int16"`` scores or values are
+        compared, with those of the same arithmetic in Python, to the bit.
 
     Examples
     --------
@@ -105,28 +107,39 @@ def to_c_test(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of rounding: to_c warns
-        described = plan(model, dtype, "to_c_test")
+        described = plan(model, "double" if dtype == "int16" else dtype, "to_c_test")
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if n == 0:
         raise ValueError("to_c_test: X has no rows; give some to test the file on.")
     places = np.unique(np.linspace(0, n - 1, _ROWS).astype(int))
     rows = X.iloc[places] if hasattr(X, "iloc") else np.asarray(X)[places]
-    method, call = _output(described, model)
     cells = _cells(described, rows)
-    truth = np.asarray(to_numpy(getattr(model, method)(rows)), float).reshape(len(places), -1)
+    truth: np.ndarray[Any, Any]
+    if dtype == "int16":
+        numbers = fixed(described, "to_c_test")
+        whole = numbers.inputs(cells)
+        truth, call = numbers(whole), f"{{name}}_{'predict' if described.classes is None else 'decision'}({{x}}, out);"
+        tolerance, x, y = "1", [str(one) for one in whole.ravel()], [str(one) for one in truth.ravel()]
+    else:
+        method, call = _output(described, model)
+        truth = np.asarray(to_numpy(getattr(model, method)(rows)), float).reshape(len(places), -1)
+        tolerance = c_number(_TOLERANCES[dtype] * max(float(np.abs(truth).max()), 1e-300), dtype)
+        x = ["NAN" if np.isnan(one) else c_number(one, dtype) for one in cells.ravel()]
+        y = [c_number(float(one), dtype) for one in truth.ravel()]
     text = _PROGRAM.format(
         name=name,
-        dtype=dtype,
+        x_type="int16_t" if dtype == "int16" else dtype,
+        y_type="int32_t" if dtype == "int16" else dtype,
         rows=len(places),
-        tolerance=c_number(_TOLERANCES[dtype] * max(float(np.abs(truth).max()), 1e-300), dtype),
+        tolerance=tolerance,
         n_x=cells.size,
         n_y=truth.size,
-        x=c_lines(["NAN" if np.isnan(one) else c_number(one, dtype) for one in cells.ravel()]),
-        y=c_lines([c_number(one, dtype) for one in truth.ravel()]),
+        x=c_lines(x),
+        y=c_lines(y),
         q=truth.shape[1],
         call=call.format(name=name, x=f"{name}_test_x + {cells.shape[1]} * i"),
     )
-    if np.isnan(cells).any():
+    if dtype != "int16" and np.isnan(cells).any():
         text = text.replace("#include", "#include <math.h>\n#include", 1)
     if path is not None:
         write_atomically(path, lambda handle: handle.write(text.encode("ascii")))

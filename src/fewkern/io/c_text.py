@@ -82,10 +82,9 @@ def c_loops(functions: str, name: str, dtype: str) -> list[str]:
     }:
         wanted |= more
     suffix = "f" if dtype == "float" else ""
-    words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}"}
-    words["SQRT"] = f"sqrt{suffix}"
+    words = {"T": dtype} | {word: word.lower() + suffix for word in ("EXP", "LOG", "FABS", "SQRT", "ERF", "ERFC")}
     return [
-        re.sub(r"\b(T|EXP|LOG|FABS|SQRT)\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
+        re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
         for loop in library
         if loop in wanted
     ]
@@ -102,21 +101,32 @@ def _about_numbers(described: Plan, name: str) -> list[str]:
     return lines
 
 
-def c_head(described: Plan, name: str, size: str, prototypes: list[tuple[str, str]], state: int = 0) -> str:
+def c_head(
+    described: Plan,
+    name: str,
+    size: str,
+    prototypes: list[tuple[str, str]],
+    state: int = 0,
+    numbers: list[str] | None = None,
+) -> str:
     """The comment at the head of a file, and its declarations; ``size`` says how large its constants are.
 
-    ``state`` is how many numbers a model that learns can send to another one.
+    ``state`` is how many numbers a model that learns can send to another one; ``numbers`` says what ``x`` holds, where
+    these are whole numbers.
     """
+    needed = "math.h" if numbers is None else "stdint.h"
+    if numbers is None:
+        what = f"x holds the {described.n_inputs} features of one sample"
+        what += ", in this order:" if described.feature_names else ", in the order of the training samples."
+        names = [f"  {i}  {feature}" for i, feature in enumerate(described.feature_names or ())]
+        numbers = [what, *names, *_about_numbers(described, name)]
     lines = [
         f"{name}: {described.title}",
         "",
-        f"Written by fewkern {__version__} (to_c). C99, also C++; needs math.h, allocates no memory.",
-        size,
+        f"Written by fewkern {__version__} (to_c). C99, also C++; needs {needed}, allocates no memory.",
+        *size.splitlines(),
         "",
-        f"x holds the {described.n_inputs} features of one sample"
-        + (", in this order:" if described.feature_names else ", in the order of the training samples."),
-        *[f"  {i}  {feature}" for i, feature in enumerate(described.feature_names or ())],
-        *_about_numbers(described, name),
+        *numbers,
     ]
     if described.classes is not None:
         lines += ["", "Classes:", *[f"  {i}  {label}" for i, label in enumerate(described.classes.labels)]]
@@ -138,7 +148,7 @@ def c_head(described: Plan, name: str, size: str, prototypes: list[tuple[str, st
     return f"""/*
 {comment}
  */
-#include <math.h>
+#include <{needed}>
 
 #ifndef {name}_DECLARED
 #define {name}_DECLARED

@@ -14,16 +14,21 @@ from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.c_text import c_head, c_lines, c_loops, c_number, c_string
 from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, LogSum, Plan, Sum, Vector
+from fewkern.io.shares import Shares
 
 __all__ = ["Writer"]
+
+# Nodes and weights on [0, 1] for Gaussians along a short way, as in arrays.line_integrals.
+_NODES = np.polynomial.legendre.leggauss(8) * np.array([[0.5], [0.5]]) + np.array([[0.5], [0.0]])
 
 
 class Writer:
     """The text of one plan."""
 
-    def __init__(self, described: Plan, name: str, dtype: str) -> None:
-        self.plan, self.name, self.dtype = described, name, dtype
-        self.largest = float(np.finfo(DTYPES[dtype]).max)
+    def __init__(self, described: Plan, name: str, dtype: str, shares: Shares | None = None) -> None:
+        self.plan, self.name, self.dtype, self.shares = described, name, dtype, shares
+        self.value_type = dtype
+        self.largest = float(np.finfo(DTYPES[dtype]).max) if dtype in DTYPES else 0.0
         self.nbytes = self.n_state = 0
         self.constants: list[str] = []
         # names by content: what two sums share is written once
@@ -55,6 +60,8 @@ class Writer:
             self._set(plan.set_threshold)
         if plan.novelty is not None:
             self._novelty(plan.novelty, len(plan.sums) + 1)
+        if self.shares is not None:
+            self._explain(self.shares, len(plan.sums) + 2)
         self._more()
         functions = "\n".join(self.functions)
         head = c_head(plan, n, self._about_size(), self.prototypes, self.n_state)
@@ -152,12 +159,7 @@ class Writer:
         shift = None if part.shift is None else self._array(f"shift{i}", part.shift)
         factor = self._array(f"factor{i}", part.factor)
         if shift is None:
-            r = part.vectors.shape[1] - d
-            lines += [f"{t} z[{d + r}];", f"{n}_stretch({x}, {factor}, {d}, z);"]
-            if r:
-                directions = self._array(f"directions{i}", part.directions)  # type: ignore[union-attr]
-                lines += [f"for (int k = {d}; k < {d + r}; k++) {{", "    z[k] = 0;", "}"]
-                lines += [f"{n}_linear({x}, {directions}, {r}, {d}, z + {d});"]
+            lines += [f"{t} z[{part.vectors.shape[1]}];", *self._turned(part, i, x, "z")]  # type: ignore[arg-type]
         elif part.factor.ndim == 1:
             lines += [f"{t} z[{d}];", f"{n}_scale({x}, {shift}, {factor}, {d}, z);"]
         else:
@@ -165,6 +167,16 @@ class Writer:
             lines += [f"{t} y[{d}], z[{d}];", f"{n}_rotate({x}, {shift}, {factor}, {bound}, {d}, y, z);"]
         if isinstance(part, LogSum):
             lines.append(f"{n}_clip(z, {self._number(square_limit(d, self.largest))}, {d});")
+        return lines
+
+    def _turned(self, part: Sum, i: int, source: str, target: str) -> list[str]:
+        """Statements that take prepared columns to the metric."""
+        n, d, d_metric = self.name, self.plan.n_features, part.vectors.shape[1]
+        lines = [f"{n}_stretch({source}, {self._array(f'factor{i}', part.factor)}, {d}, {target});"]
+        if part.directions is not None:
+            directions = self._array(f"directions{i}", part.directions)
+            lines += [f"for (int i = {d}; i < {d_metric}; i++) {{", f"    {target}[i] = 0;", "}"]
+            lines.append(f"{n}_linear({source}, {directions}, {d_metric - d}, {d}, {target} + {d});")
         return lines
 
     def _sum(self, part: Sum, i: int) -> None:
@@ -213,15 +225,16 @@ class Writer:
 
     def _class_functions(self, classes: Classes) -> None:
         n, t, count, s = self.name, self.dtype, len(classes.labels), self.plan.n_scores
+        value = self.value_type
         names = ",\n    ".join(c_string(str(label)) for label in classes.labels)
         self.constants.append(f"static const char *const {n}_classes[{count}] = {{\n    {names}\n}};\n")
-        self._public(f"void {n}_decision(const {t} *x, {t} *out)", f"{s} score(s) to out", self._scores(classes.scores))
+        signature = f"void {n}_decision(const {t} *x, {value} *out)"
+        self._public(signature, f"{s} score(s) to out", self._scores(classes.scores))
         decide = f"return {n}_largest(scores, {count});" if s > 1 else "return scores[0] > 0;"
-        lines = [f"{t} scores[{s}];", f"{n}_decision(x, scores);", decide]
+        lines = [f"{value} scores[{s}];", f"{n}_decision(x, scores);", decide]
         self._public(f"int {n}_predict(const {t} *x)", f"number of the class, 0 to {count - 1}", lines)
         if classes.probable:
-            lines = [f"{n}_decision(x, out);", *self._probabilities(classes.scores, count)]
-            self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
+            self._proba(classes)
         self._public(
             f"const char *{n}_class_name(int number)",
             "label of a class, 0 if there is no such class",
@@ -244,15 +257,18 @@ class Writer:
             f"{n}_linear(values, {weights}, {s}, {q}, out);",
         ]
 
-    def _probabilities(self, scores: ClassScores, count: int) -> list[str]:
-        """Statements that turn the scores in ``out`` into probabilities."""
-        n, lines = self.name, []
+    def _proba(self, classes: Classes) -> None:
+        """The function that turns scores into probabilities."""
+        n, t, scores, count = self.name, self.dtype, classes.scores, len(classes.labels)
+        lines = [f"{n}_decision(x, out);"]
         if self.plan.n_scores == 1:
             slope, level = scores.shares or (0.0, 0.0)
             lines.append(f"{n}_two(out, {self._number(slope)}, {self._number(level)});")
         if scores.shares is None:
-            return [*lines, f"{n}_softmax(out, {count}, {self._number(scores.factor)});"]
-        return [*lines, f"{n}_shares(out, {count});"]
+            lines.append(f"{n}_softmax(out, {count}, {self._number(scores.factor)});")
+        else:
+            lines.append(f"{n}_shares(out, {count});")
+        self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
 
     def _bounds(self, bounds: Bounds, i: int) -> None:
         n, t, q = self.name, self.dtype, self.plan.n_values
@@ -287,6 +303,38 @@ class Writer:
             f"1 if the novelty is above that of all but {self.plan.false_alarms:g} of usual samples, else 0",
             [f"return {n}_novelty(x) > {self._number(self.plan.novelty_threshold)};"],
         )
+
+    def _explain(self, shares: Shares, i: int) -> None:
+        n, t, part, q = self.name, self.dtype, shares.part, len(shares.baseline)
+        (count, d), d_metric, inputs = shares.centers.shape, part.vectors.shape[1], self.plan.n_inputs
+        lines, bent = self._prepare(part, i, d), part.bends is not None
+        if not bent:  # far out, where every Gaussian is zero, squares stay finite
+            lines.append(f"{n}_clip(z, {self._number(square_limit(16 * d, self.largest))}, {d});")
+        centers, weights = self._array("centers", shares.centers), self._array("weights", shares.weights)
+        columns = self._constant("int", "columns", [[str(one) for one in shares.columns]], np.dtype(np.intc).itemsize)
+        slopes = part.slopes if part.coef is not None else part.vectors
+        linear = "0" if slopes is None else self._array(f"slopes{i}", slopes)
+        lines += [f"{t} pull[{q * d_metric}] = {{0}};", f"for (int i = 0; i < {inputs * q}; i++) {{", "    out[i] = 0;"]
+        lines += ["}", f"for (int k = 0; k < {count}; k++) {{", f"    const {t} *const center = {centers} + k * {d};"]
+        start, metric = "center", "0, 0"
+        if part.coef is not None:
+            if bent:
+                lines[-1:-1], start = [f"    {t} start[{d_metric}];"], "start"
+                lines += [f"    {line}" for line in self._turned(part, i, "center", "start")]
+                metric = f"{self._array(f'factor{i}', part.factor)}, "
+                metric += "0" if part.directions is None else self._array(f"directions{i}", part.directions)
+            arrays = [self._array(f"{what}{i}", getattr(part, what)) for what in ("vectors", "coef")]
+            arrays.append("0" if part.narrow is None else self._array(f"narrow{i}", part.narrow))
+            sizes = f"{self._array('nodes', _NODES)}, {len(part.vectors)}, {d_metric}, {q}"
+            lines.append(f"    {n}_along(z, {start}, {', '.join(arrays)}, {sizes}, pull);")
+        sizes, x = f"{weights}[k], {d}, {d_metric}, {q}, out", "z" if part.coef is None or not bent else "t"
+        lines += [f"    {n}_share({x}, center, pull, {linear}, {metric}, {columns}, {sizes});", "}"]
+        value = "value" if self.plan.classes is None else "score"
+        what = f"share of x[i] in {value} o to out[{q} * i + o]; with {n}_baseline they add up to the {value}"
+        self._public(f"void {n}_explain(const {t} *x, {t} *out)", what, lines)
+        lines = [f"{n}_start({self._array('mean_value', shares.baseline)}, {q}, out);"]
+        what = f"mean {value} over the {count} points that {n}_explain compares with, to out ({q} number(s))"
+        self._public(f"void {n}_baseline({t} *out)", what, lines)
 
     def _about_size(self) -> str:
         tables = any(kind == "int" for kind, _ in self.arrays)

@@ -3,6 +3,7 @@
  *
  * Matrices are stored row by row. m is the number of vectors, d of features, q of values, s of scores, n of classes. */
 #include <math.h>
+#include <stdint.h>
 
 #ifndef T
 #define T double
@@ -10,6 +11,8 @@
 #define LOG log
 #define FABS fabs
 #define SQRT sqrt
+#define ERF erf
+#define ERFC erfc
 #endif
 
 static T model_within(T value, T limit)
@@ -298,6 +301,69 @@ static T model_unexplained(const T *z, int m)
     return left < 0 ? 0 : left > 1 ? 1 : left;
 }
 
+static void model_line_integrals(T a, T c, T g, T end, const T *nodes, T *out)
+{
+    /* Of exp(-(a t t + 2 c t + g) / 2) and t times that from 0 to 1; end is a + 2 c + g. */
+    const T root = SQRT(a), half = SQRT((T)0.5), low = c / root * half, high = (c / root + root) * half;
+    if (a < (T)0.1) {
+        /* differences would cancel: eight nodes, and behind them their weights */
+        out[0] = out[1] = 0;
+        for (int i = 0; i < 8; i++) {
+            const T t = nodes[i], value = nodes[8 + i] * EXP(-((a * t + 2 * c) * t + g) / 2);
+            out[0] += value;
+            out[1] += t * value;
+        }
+    } else {
+        const T off = g / 2 - low * low;
+        const T part = low > 0 ? ERFC(low) - ERFC(high) : high < 0 ? ERFC(-high) - ERFC(-low) : ERF(high) - ERF(low);
+        out[0] = part * EXP(off > 0 ? -off : 0) * (T)1.2533141373155003 / root;
+        out[1] = (EXP(-g / 2) - EXP(-end / 2) - c * out[0]) / a;
+    }
+}
+
+static void model_along(const T *z, const T *start, const T *vectors, const T *coef, const T *narrow, const T *nodes,
+                        int m, int d, int q, T *pull)
+{
+    /* the mean slopes of all values on the straight way from start to z */
+    for (int i = 0; i < d * q; i++) {
+        pull[i] = 0;
+    }
+    for (int j = 0; j < m; j++) {
+        const T *const v = vectors + j * d;
+        const T two = narrow ? 2 * narrow[j] : 2;
+        T a = 0, c = 0, g = 0, end = 0, integrals[2];
+        for (int i = 0; i < d; i++) {
+            const T way = z[i] - start[i], before = start[i] - v[i], after = z[i] - v[i];
+            a += two * way * way;
+            c += two * way * before;
+            g += two * before * before;
+            end += two * after * after;
+        }
+        model_line_integrals(a, c, g, end, nodes, integrals);
+        for (int i = 0; i < d; i++) {
+            const T slope = two * (integrals[1] * (z[i] - start[i]) + integrals[0] * (start[i] - v[i]));
+            for (int o = 0; o < q; o++) {
+                pull[o * d + i] -= coef[j * q + o] * slope;
+            }
+        }
+    }
+}
+
+static void model_share(const T *t, const T *center, const T *pull, const T *slopes, const T *factor,
+                        const T *directions, const int *columns, T weight, int d, int d_metric, int q, T *out)
+{
+    /* the way along every feature times its slope, which comes through the metric */
+    for (int i = 0; i < d; i++) {
+        for (int o = 0; o < q; o++) {
+            T slope = (slopes ? slopes[o * d + i] : 0) + (factor ? factor[i] : 1) * pull[o * d_metric + i];
+            for (int k = d; k < d_metric; k++) {
+                slope += directions[(k - d) * d + i] * pull[o * d_metric + k];
+            }
+            out[columns[i] * q + o] += weight * (t[i] - center[i]) * slope;
+        }
+    }
+}
+
 static void model_absorb(T *triangle, T *cross, int n, int q, T *row, T *y, int first)
 {
     /* One more row of least squares, by rotations: it is zero afterwards. The entries before the first are zero. */
@@ -413,4 +479,103 @@ static void model_join(T *state, T *coef, int n, int q, const T *other, T *row, 
         model_absorb(triangle, cross, n, q, row, y, i);
     }
     model_solve(triangle, cross, first, n, q, coef);
+}
+
+/* In 16-bit fixed point (io/fixed.py); shifts of negative numbers keep their sign, as all compilers do. */
+
+static int16_t model_rounded(float x, float shift, float factor)
+{
+    /* NaN is the number that is missing */
+    const float y = (x - shift) * factor;
+    if (y != y) {
+        return -32768;
+    }
+    return (int16_t)(y > 32767 ? 32767 : y < -32767 ? -32767 : y < 0 ? y - 0.5f : y + 0.5f);
+}
+
+static int16_t model_bend16(int16_t x, const int16_t *knots, const int16_t *values, int n)
+{
+    int k = 0;
+    while (k < n && x >= knots[k]) {
+        k++;
+    }
+    if (k == 0 || k == n) {
+        return values[k == 0 ? 0 : n - 1];
+    } else {
+        const uint32_t way = (uint32_t)((int32_t)x - knots[k - 1]), gap = (uint32_t)((int32_t)knots[k] - knots[k - 1]);
+        const uint32_t rise = (uint32_t)((int32_t)values[k] - values[k - 1]);
+        return (int16_t)(values[k - 1] + (int32_t)((way * rise + gap / 2) / gap));
+    }
+}
+
+static void model_prepare16(const int16_t *x, const uint16_t *places, const int16_t *fill, const int16_t *knots,
+                            const int16_t *values, int d, int16_t *t)
+{
+    /* of every feature: its input, how many knots it has, and where they and their values begin */
+    for (int i = 0; i < d; i++) {
+        const uint16_t *const own = places + 4 * i;
+        const int16_t value = fill && x[own[0]] == -32768 ? fill[i] : x[own[0]];
+        t[i] = model_bend16(value, knots + own[2], values + own[3], own[1]);
+    }
+}
+
+static int32_t model_dot16(const int16_t *a, const int16_t *b, int d, int shift)
+{
+    int32_t sum = 0;
+    for (int i = 0; i < d; i++) {
+        sum += (int32_t)a[i] * b[i] >> shift;
+    }
+    return sum;
+}
+
+static uint32_t model_decay(uint32_t n, uint16_t gain, int shift, const uint16_t *powers)
+{
+    /* 2^-u in 1/32768, for u in 1/4096: octaves are shifts, and between the entries of the table it is linear */
+    const uint32_t left = n >> shift, u = left * gain >> 15;
+    if (left > 65535 || u > 65535) {
+        return 0;
+    } else {
+        const uint16_t *const p = powers + (u >> 6 & 63);
+        const uint32_t octaves = u >> 12, value = p[0] - ((uint32_t)(p[0] - p[1]) * (u & 63) >> 6);
+        return (value + (((uint32_t)1 << octaves) >> 1)) >> octaves;
+    }
+}
+
+static uint32_t model_gaussian16(const int16_t *z, const int16_t *v, const uint8_t *shifts, int d, uint16_t gain,
+                                 int shift, const uint16_t *powers)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < d && sum >> shift <= 65535; i++) {
+        const int32_t way = (int32_t)z[i] - v[i];
+        const uint32_t gap = (uint32_t)(way < 0 ? -way : way);
+        sum += gap * gap >> shifts[i];
+    }
+    return model_decay(sum, gain, shift, powers);
+}
+
+static void model_add16(uint32_t k, const int16_t *coef, int q, int shift, int32_t *out)
+{
+    for (int o = 0; o < q; o++) {
+        out[o] += (int32_t)k * coef[o] >> shift;
+    }
+}
+
+static void model_softmax16(const int32_t *scores, int n, uint16_t gain, int shift, const uint16_t *powers,
+                            uint16_t *out)
+{
+    /* relative to the largest score; one score s stands for 0 and s */
+    const int one = n == 2 ? 1 : 0;
+    uint32_t total = 0;
+    int32_t top = one && scores[0] < 0 ? 0 : scores[0];
+    for (int c = 1; c < n - one; c++) {
+        top = scores[c] > top ? scores[c] : top;
+    }
+    for (int c = 0; c < n; c++) {
+        const int32_t score = one ? (c == 0 ? 0 : scores[0]) : scores[c];
+        out[c] = (uint16_t)model_decay((uint32_t)top - (uint32_t)score, gain, shift, powers);
+        total += out[c];
+    }
+    for (int c = 0; c < n; c++) {
+        out[c] = (uint16_t)(((uint32_t)out[c] << 15) / total);
+    }
 }

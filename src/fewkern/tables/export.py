@@ -16,16 +16,18 @@ from fewkern.tables.encoder import TableEncoder
 
 __all__ = ["SUFFIXES", "prepared", "write_code"]
 
-SUFFIXES = (".onnx", ".c", ".js", ".mjs", ".sql")
+SUFFIXES = (".onnx", ".c", ".ino", ".js", ".mjs", ".sql")
 """Of the files that :func:`write_code` writes."""
 
 
 def write_code(model: Any, path: Path, name: str, options: dict[str, Any]) -> Path:
     """Write a model in the language of the suffix of ``path``; ``name`` begins names in C, and options may be None."""
     given, suffix = {key: value for key, value in options.items() if value is not None}, path.suffix.lower()
+    if suffix not in (".c", ".ino"):
+        _refuse(path, given, "explain", "shares are written in C")
     if suffix == ".onnx":
         to_onnx(model, path, **given)
-    elif suffix == ".c":
+    elif suffix in (".c", ".ino"):
         to_c(model, path, name=name, **given)
     elif suffix in (".js", ".mjs"):
         _refuse(path, given, "dtype", "the numbers of JavaScript are doubles")
