@@ -47,7 +47,7 @@ START_RIDGE = 1e-5
 # Samples drawn, of which the nearest is crossed with another one. Crossings to learn from may lie between the samples;
 # those to be judged by must be like samples. Of image's decisions 98% agree on test samples; on crossings with 4 drawn
 # 91%, with 256 drawn 98%.
-DRAWN_TO_TEACH, DRAWN_TO_JUDGE = 4, 256
+DRAWN_TO_TEACH, DRAWN_TO_JUDGE = 4, 128
 # Weight of a crossing, in samples.
 CROSSING_WEIGHT = 0.3
 # Margin, over the median margin, at which a row has half its weight. Plain least squares spends its vectors on large
