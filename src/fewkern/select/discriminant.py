@@ -200,7 +200,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         # every sample on the axes that the others give, the points of the classes held
         points = replace(samples, targets=take_rows(axes.points, samples.codes))
         left_out = solve_samples(points, found.Z, found.ridge)[1]
-        self.class_scores_ = calibrate(classes.scores(), left_out)
+        self.class_scores_ = calibrate(classes.scores(), left_out, long_tails=True)
         self.priors_ = classes.priors if priors is None else priors
         ratio = None if priors is None else priors / classes.priors
         if ratio is not None:
