@@ -156,7 +156,7 @@ def test_the_order_of_the_features_hardly_matters(X, rng):
     few = bumps(20, rng)
     swapped = KernelExpansion(few.kernel, few.vectors[:, ::-1], few.coef, few.offset)
     (one, _), (other, _) = distilled(taught_by(few), X, (6,), 0.0), distilled(taught_by(swapped), X[:, ::-1], (6,), 0.0)
-    np.testing.assert_allclose(other(X[:, ::-1]), one(X), atol=0.15 * np.std(few(X)))
+    assert np.sqrt(np.mean((other(X[:, ::-1]) - one(X)) ** 2)) < 0.1 * np.std(few(X))
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e6])
