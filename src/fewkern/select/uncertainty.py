@@ -258,7 +258,7 @@ def _units_of(kernel: Kernel, samples: Samples, rest: Samples) -> Kernel:
     if getattr(width, "ndim", 0) != 1:
         return kernel
     ratio = feature_units(rest.X, "spread") / feature_units(samples.X, "spread")
-    return replace(kernel, length_scale=width * asarray_like(ratio, width))
+    return replace(kernel, length_scale=width * asarray_like(ratio, width))  # type: ignore[type-var]
 
 
 def left_out_residual(selection: Selection, n_vectors: int, groups: Array | None = None) -> Array:
