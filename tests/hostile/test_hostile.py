@@ -36,6 +36,8 @@ ONCE_WRONG = (
     "labels as objects",
     "NaN",
     "text",
+    "sparse, 2^31 columns",
+    "sparse labels",
 )
 KERNELS_ONCE_WRONG = (
     "kernel function as_lists",

@@ -14,7 +14,7 @@ from fewkern.reporting.findings import find
 from fewkern.reporting.importances import importances
 from fewkern.reporting.subject import subject_of
 from fewkern.tables import encoder
-from tests.reporting.helpers import QUICK, price_model
+from tests.reporting.helpers import QUICK, churn_table, price_model
 
 
 @cache
@@ -124,6 +124,18 @@ def test_rows_that_the_model_was_not_fitted_to():
     large = fewkern.TableModel(max_vectors=8).fit(frame, "left")
     large.facts_ = type(large.facts_)(**(vars(large.facts_) | {"rows": len(frame) - held}))
     found = find(subject_of(large, frame), QUICK)
-    assert "the model was not fitted to them" in found.remarks[0]
+    assert "which the model was not fitted to" in found.remarks[0]
     assert not found.predictions.seen
     assert "for new rows expect" not in found.uncertainty.sentences[0]
+
+
+def test_a_report_states_the_error_of_the_summary():
+    """With groups, with weights, and with neither: one judgement."""
+    model, frame = churn_table()
+    rng = np.random.default_rng(0)
+    shops, weights = np.repeat(np.arange(24), 10), rng.uniform(0.5, 3, len(frame))
+    for roles in ({}, {"groups": shops}, {"sample_weight": weights}):
+        model = fewkern.TableModel(max_vectors=8).fit(frame, "churn", **roles)
+        own = find(subject_of(model, frame), QUICK).quality.scores[0]
+        stated = model.judgement_
+        assert (own.value, own.low, own.high) == pytest.approx((stated.value, stated.low, stated.high))
