@@ -338,7 +338,7 @@ class ScoringClassifier(ClassifierMixin):
 
     @rowwise
     def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
-        """Classes that a sample may have: with probability ``coverage`` or more the true one is among them.
+        """Classes that a sample may have: for a share ``coverage`` of the held-out samples the true one is among them.
 
         A class belongs to the set if its probability is at least that of the own class for a share ``coverage`` of the
         held-out samples. The most probable class always does, so no set is empty, and a classifier that is right more

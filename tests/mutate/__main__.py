@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.mutate.mutants import Mutant, equivalent, mutants_of
 
 ROOT = Path(__file__).parents[2]
-# Each with its laws; those of the learner are among its tests.
+# Each with its laws; those of the learner and of compression are among their tests.
 PACKAGES = {
     "core": "test_fvs",
     "select": "test_fvs",
@@ -29,6 +29,7 @@ PACKAGES = {
     "fisher": "test_kfd_laws",
     "margins": "test_margin_laws",
     "density": "test_density_laws",
+    "compression": None,
 }
 # A mutant whose tests take this many times as long as without it does not end.
 PATIENCE = 4

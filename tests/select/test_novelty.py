@@ -9,14 +9,15 @@ from fewkern import (
     FeatureVectorRegressor,
     FeatureVectorSelector,
     ForwardKernelFisher,
+    KernelClassifier,
     SparseKernelFisher,
 )
 from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear, Polynomial
-from fewkern.select.selection import SelectionRule, centered_gram, select_vectors
-from fewkern.select.uncertainty import left_out_residual
+from fewkern.select.selection import SelectionRule, centered_gram, choose_basis, select_vectors
+from fewkern.select.uncertainty import left_out_residual, left_out_shares
 
 MODELS = [
     FeatureVectorRegressor(),
@@ -79,6 +80,36 @@ def test_left_out_residual_is_that_of_the_other_vectors(groups, rng):
         others = X[[s for s in S if each[s] != each[i]]]
         k = kernel(others, X[i : i + 1])[:, 0]
         assert residual == pytest.approx(1 - k @ np.linalg.solve(kernel(others, others), k), abs=1e-8)
+    shares = left_out_shares(Samples.of(X, groups=groups), chosen, 9)
+    np.testing.assert_allclose(shares, left_out_residual(chosen, 9, groups), atol=1e-8)  # one length scale has no units
+    few = Samples.of(X[:3])
+    assert np.all(left_out_shares(few, choose_basis(few, kernel, SelectionRule(), 2), 2) > 0.01)
+
+
+def test_units_are_those_of_other_folds(rng):
+    """A column with one value that is not zero: it looks usual only in units that it makes itself."""
+    X = np.column_stack([rng.standard_normal(60), np.zeros(60)])
+    X[17, 1] = 20.0
+    selection = choose_basis(Samples.of(X), Gaussian().resolve(X), SelectionRule(rule="random"), 20)
+    shares = left_out_shares(Samples.of(X), selection, 20)
+    assert shares[17] > 0.99999
+    given = choose_basis(Samples.of(X), Gaussian(length_scale=20.0), SelectionRule(rule="random"), 20)
+    assert left_out_shares(Samples.of(X), given, 20)[17] < 0.9  # one length scale follows no unit
+
+
+@pytest.mark.parametrize("rows", [120, 250])
+@pytest.mark.parametrize("model", [FeatureVectorSelector(), KernelClassifier(n_vectors=4)], ids=["selector", "learner"])
+def test_rare_values_raise_no_more_alarms_than_stated(model, rows):
+    """Fifty counts that are mostly zero: with units from all rows, 10% of new rows alarmed where 1% were stated."""
+    share = np.exp(np.linspace(np.log(0.005), np.log(0.5), 50))
+    rates = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = (rng.random((2000, 50)) < share) * np.exp(rng.standard_normal((2000, 50)))
+        model.fit(X[:rows], X[:rows, -1] > 0)
+        novelty = model.novelty(X[rows:])
+        rates.append([np.mean(novelty > model.novelty_threshold(rate)) for rate in (0.01, 0.05)])
+    assert np.all(np.mean(rates, axis=0) < [0.02, 0.075])
 
 
 @pytest.mark.parametrize("rule", ["gain", "greedy", "uniform"])

@@ -40,12 +40,14 @@ LEVELS = (
 )
 
 
-# These ask what they were given: peel its state, a sum over rows the function of a block, SciPy's search the function
-# that it minimizes, and the decorators of fits and predictions the method that they decorate.
+# These ask what they were given: peel its state, novelty the units of other folds, a sum over rows the function of a
+# block, SciPy's search the function that it minimizes, and the decorators of fits and predictions the method that they
+# decorate.
 # Values that implement a protocol of core count as part of it.
 VALUES = ("fewkern.density.mixture", "fewkern.density.edges", "fewkern.density.classes")
 ASKING = (
     "fewkern.core.path",
+    "fewkern.select.uncertainty",
     "fewkern.core.population",
     "fewkern.populations",
     "fewkern.arrays.optimize",

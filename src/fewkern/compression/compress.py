@@ -31,7 +31,8 @@ from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import labels_from_codes, unwrapped, validate_samples
 from fewkern.base import ScoringClassifier, check_samples, keep_background, keep_importances, kept_importances
-from fewkern.compression.distillation import LEAST_CLASS_ROWS, Agreement, Function, Goal, Teacher, distill, ladder
+from fewkern.compression.distillation import Agreement, Function, Goal, Teacher, distill, ladder
+from fewkern.compression.policy import IMITATION
 from fewkern.compression.sources import ask, check_fitted, teacher
 from fewkern.core.expansion import Expansion
 from fewkern.core.samples import Samples
@@ -293,8 +294,8 @@ def compress(
     if rare and goal.n_classes:
         classes = ", ".join(repr(to_numpy(model.classes_)[c].item()) for c in rare[:5])
         warnings.warn(
-            f"compress: this {name} decides for {classes} on fewer than {LEAST_CLASS_ROWS} samples, too few to tell "
-            "whether the short model keeps such decisions; pass more of these samples.",
+            f"compress: this {name} decides for {classes} on fewer than {IMITATION.least_class_rows} samples, too few "
+            "to tell whether the short model keeps such decisions; pass more of these samples.",
             UserWarning,
             stacklevel=2,
         )

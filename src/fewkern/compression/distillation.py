@@ -19,6 +19,7 @@ from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, 
 from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import storable
+from fewkern.compression.policy import IMITATION
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.path import smallest_within
@@ -29,33 +30,10 @@ from fewkern.learn.objective import Rows, coefficients
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 
-__all__ = ["LEAST_CLASS_ROWS", "Agreement", "Function", "Goal", "Teacher", "distill", "ladder"]
+__all__ = ["Agreement", "Function", "Goal", "Teacher", "distill", "ladder"]
 
 Host = np.ndarray[Any, Any]
 Function = KernelExpansion | GaussianExpansion
-# Rows that vectors are moved on, and crossings that they are judged by.
-LESSON_ROWS, JUDGED_ROWS = 3000, 3000
-# Steps of a search for at most STEP_VECTORS vectors; for more, which begin nearer to the teacher, in inverse
-# proportion, down to the least.
-MAX_STEPS, LEAST_STEPS, STEP_VECTORS = 150, 40, 50
-# Unit of a column, in widths of the start. With the standard deviation as unit, which ignores the width, vectors move
-# too slowly beside it: the error of 20 vectors is .28 instead of .19 (KernelRidge, kin8nm, 200 steps).
-UNIT_WIDTHS = 2.0
-# Ridge at the start, per unit of weight: a teacher has no noise.
-START_RIDGE = 1e-5
-# Samples drawn, of which the nearest is crossed with another one. Crossings to learn from may lie between the samples;
-# those to be judged by must be like samples. Of image's decisions 98% agree on test samples; on crossings with 4 drawn
-# 91%, with 256 drawn 98%.
-DRAWN_TO_TEACH, DRAWN_TO_JUDGE = 4, 256
-# Weight of a crossing, in samples.
-CROSSING_WEIGHT = 0.3
-# Margin, over the median margin, at which a row has half its weight. Plain least squares spends its vectors on large
-# values, which decide nothing: with 5 vectors the mean error on three splits of image falls by 2.5 points.
-HALF_WEIGHT_MARGIN = 0.5
-# One sample in HELD_OUT is held out. With one in five, 98.2% of german's decisions agree on test samples, with one in
-# ten 98.5%, as with none. Of every class LEAST_CLASS_ROWS samples are held out, or a third of them: the agreement of a
-# class that has one sample held out is a matter of luck.
-HELD_OUT, LEAST_CLASS_ROWS = 10, 10
 
 
 @storable
@@ -132,7 +110,7 @@ def ladder(most: int) -> tuple[int, ...]:
 
 def steps(m: int) -> int:
     """Steps of a search for ``m`` vectors."""
-    return max(LEAST_STEPS, MAX_STEPS * STEP_VECTORS // max(m, STEP_VECTORS))
+    return max(IMITATION.least_steps, IMITATION.max_steps * IMITATION.step_vectors // max(m, IMITATION.step_vectors))
 
 
 @one_thread()
@@ -164,10 +142,10 @@ def distill(
     if X_new is None:
         taught, held = (_take(X, part) for part in held_out(codes, int(X.shape[0]), rng))
         own = teacher.decisions(held, teacher.values(held))
-        test = _Test.of(teacher, crossings(held, X, own, JUDGED_ROWS, DRAWN_TO_JUDGE, rng), codes)
+        test = _Test.of(teacher, crossings(held, X, own, IMITATION.rows, IMITATION.drawn_to_judge, rng), codes)
     else:
         taught, test = X, _Test.of(teacher, X_new)
-    n_samples = min(int(taught.shape[0]), 2 * LESSON_ROWS // 3)
+    n_samples = min(int(taught.shape[0]), 2 * IMITATION.rows // 3)
     lesson = _lesson(teacher, taught, n_samples, rng)
     student = _Student.of(teacher, lesson, seed)
     rows, rare, found = student.rows(lesson), test.rare(goal.n_classes), []
@@ -188,36 +166,38 @@ def _take(X: Array, part: Host) -> Array:
 
 def _lesson(teacher: Teacher, X: Array, n: int, rng: np.random.Generator) -> Rows:
     """The first ``n`` samples, then crossings, with the teacher's values; rows near a border count most."""
-    more, samples = LESSON_ROWS - n, X[:n, :]
+    more, samples = IMITATION.rows - n, X[:n, :]
     codes = teacher.decisions(samples, teacher.values(samples))
-    rows = namespace(X).concat([samples, crossings(samples, samples, codes, more, DRAWN_TO_TEACH, rng)], axis=0)
+    rows = namespace(X).concat(
+        [samples, crossings(samples, samples, codes, more, IMITATION.drawn_to_teach, rng)], axis=0
+    )
     values = to_numpy(teacher.values(rows)).astype(np.float64)
-    weights = np.array([1.0] * n + [CROSSING_WEIGHT] * more)
+    weights = np.array([1.0] * n + [IMITATION.crossing_weight] * more)
     if teacher.scores is not None:
         weights = weights * border_weights(class_values(teacher.scores.scores(values)))
-    return Rows(to_numpy(rows), values, weights * (LESSON_ROWS / weights.sum()), np.zeros((X.shape[1], 0)))
+    return Rows(to_numpy(rows), values, weights * (IMITATION.rows / weights.sum()), np.zeros((X.shape[1], 0)))
 
 
 def border_weights(scores: Host) -> Host:
     """Weights of rows whose classes have these scores ``(n, C)``: those near a border of classes count most."""
     ordered = np.sort(scores, axis=1)
     margin = ordered[:, -1] - ordered[:, -2]
-    unit = HALF_WEIGHT_MARGIN * np.sort(margin)[len(margin) // 2]
+    unit = IMITATION.half_weight_margin * np.sort(margin)[len(margin) // 2]
     return 1.0 / (1.0 + (margin / unit) ** 2) if unit > 0 else np.ones_like(margin)
 
 
 def held_out(codes: Array | None, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Positions of the samples to teach, and of those held out: one in ``HELD_OUT``, and enough of every class."""
+    """Positions of the samples to teach, and of those held out: one in ten, and enough of every class."""
     order = rng.permutation(n)
-    if n < 2 * HELD_OUT:
+    if n < 2 * IMITATION.held_out:
         return order, order
-    held = np.arange(n) % HELD_OUT == HELD_OUT - 1
+    held = np.arange(n) % IMITATION.held_out == IMITATION.held_out - 1
     if codes is not None:
         order = order[np.argsort(to_numpy(codes)[order], kind="stable")]
         classes = to_numpy(codes)[order]
         for own in (np.flatnonzero(classes == c) for c in np.unique(classes)):
-            if held[own].sum() < LEAST_CLASS_ROWS:
-                held[own[: min(LEAST_CLASS_ROWS, len(own) // 3)]] = True
+            if held[own].sum() < IMITATION.least_class_rows:
+                held[own[: min(IMITATION.least_class_rows, len(own) // 3)]] = True
     return rng.permutation(order[~held]), order[held]
 
 
@@ -269,7 +249,7 @@ class _Test:
         """Classes with too few rows to measure their agreement."""
         counts = np.zeros(0, dtype=int) if self.counts is None else self.counts
         counts = np.concatenate([counts, np.zeros(max(0, n_classes - len(counts)), dtype=int)])
-        return tuple(int(c) for c in np.flatnonzero(counts < LEAST_CLASS_ROWS))
+        return tuple(int(c) for c in np.flatnonzero(counts < IMITATION.least_class_rows))
 
     def agreement(self, short: Function) -> Agreement:
         """Agreement of a short function with the teacher."""
@@ -320,10 +300,10 @@ class _Student:
 
     @classmethod
     def _measured(cls, columns: Preparation, axes: Host, scales: Host, directions: Host, seed: int) -> _Student:
-        """With ``UNIT_WIDTHS`` widths as the unit of every column."""
+        """With some widths as the unit of every column."""
         # a column may be as good as ignored: its unit needs a bound
-        unit = np.maximum(scales, scales.max() / 1e3) / UNIT_WIDTHS
-        start = Start(np.log(scales / unit), START_RIDGE, seed)
+        unit = np.maximum(scales, scales.max() / 1e3) / IMITATION.unit_widths
+        start = Start(np.log(scales / unit), IMITATION.start_ridge, seed)
         columns = replace(columns, values=columns.values * unit)
         return cls(columns, axes / unit[:, None], start, directions / unit[:, None])
 
@@ -334,7 +314,7 @@ class _Student:
     def taught(self, rows: Rows, size: int, n_samples: int) -> GaussianExpansion:
         """A function of ``size`` vectors, which are some of the rows, moved to have the teacher's values."""
         # many vectors are samples, where a teacher has its bumps
-        among = rows.take(range(n_samples)) if STEP_VECTORS <= size <= n_samples else rows
+        among = rows.take(range(n_samples)) if IMITATION.step_vectors <= size <= n_samples else rows
         begun = replace(self.start.geometry(among, size)[0], directions=self.directions)
         variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
         scaled = rows.with_targets(rows.Y / math.sqrt(variance or 1.0))  # a gain has the unit of the targets

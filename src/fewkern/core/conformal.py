@@ -1,10 +1,10 @@
-"""How wrong a model is on samples that it has not seen, as a promise for new ones (conformal prediction).
+"""How wrong a model is on samples that it has not seen, and so how wrong on new ones (conformal prediction).
 
-If a new sample is exchangeable with the held-out ones, its score is among the smallest ``k`` of the ``n + 1`` scores
-with probability ``k / (n + 1)``. So the score of rank ``ceil((n + 1) coverage)`` is exceeded by a new sample with
-probability ``1 - coverage`` at most. Nothing is assumed about the model or the noise. This is a theorem for scores of a
-model that was fitted without the held-out samples; for leave-one-out and cross-validation it is what is measured
-(docs/guide/trust.md), since there each sample is judged by a slightly different model.
+If a new score is exchangeable with ``n`` held-out ones, it is among the smallest ``k`` of the ``n + 1`` with
+probability ``k / (n + 1)``: the score of rank ``ceil((n + 1) coverage)`` is exceeded with probability ``1 - coverage``
+at most. That is a theorem for a model that had no part in the held-out samples. The scores here are those of models of
+leave-one-out or of folds, which differ from the model that predicts: no theorem holds for them, and how often they keep
+the promise is measured (docs/guide/trust.md, ``python -m benchmarks tails``).
 """
 
 from __future__ import annotations

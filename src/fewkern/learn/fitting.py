@@ -35,7 +35,7 @@ from fewkern.learn.climb import Kind
 from fewkern.learn.learner import Learned, Settings, learn
 from fewkern.learn.logistic import choose_logistic
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.preparation import with_open_ends
+from fewkern.learn.preparation import fit_preparation, with_open_ends
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.search import automatic_model, automatic_space, nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
@@ -172,7 +172,7 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
         sums.expansion(),
         replace(sums, basis=basis.like(samples.X)),
         held_out,
-        _novelty(found, basis),
+        _novelty(found, basis, policy),
         _path(found),
         str(found.key[0]),
         Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights)),
@@ -181,11 +181,17 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
     )
 
 
-def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:
+def _novelty(found: Learned, basis: GaussianBasis, policy: Policy) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
     X, dtype = found.samples.X, basis.vectors.dtype
     preparation = with_open_ends(found.preparation, X.astype(np.float64))
-    samples = replace(found.samples, X=namespace(X).astype(preparation(X), dtype, copy=False))
+
+    def geometry(rest: Samples) -> Any:
+        own = fit_preparation(rest.X, to_numpy(rest.weights), policy)
+        columns = with_open_ends(own, rest.X.astype(np.float64))
+        return Gaussian(unit="range").resolve(columns(rest.X)), columns
+
+    samples = replace(found.samples, X=preparation(X).astype(dtype, copy=False))
     kernel = Gaussian(unit="range").resolve(samples.X)
     selection = choose_basis(
         samples,
@@ -193,7 +199,7 @@ def _novelty(found: Learned, basis: GaussianBasis) -> Novelty:
         SelectionRule(seed=0),
         min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY),
     )
-    novelty = novelty_of(samples, selection, selection.basis())
+    novelty = novelty_of(found.samples, selection, selection.basis(), geometry)
     return replace(novelty, preparation=preparation)
 
 

@@ -124,7 +124,7 @@ def novelty(self: Any, X: Any) -> Array:
 
 
 def novelty_threshold(self: Any, false_alarms: float = 0.05) -> float:
-    """The novelty that a new sample of the same kind exceeds with probability ``false_alarms`` at most.
+    """The novelty that at most a share ``false_alarms`` of the held-out samples exceeds, and about as many new ones.
 
     It comes from the novelty of the training samples, each without its own help (or that of its group).
 

@@ -191,7 +191,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         # every sample on the axes that the others give, the points of the classes held
         points = replace(samples, targets=take_rows(axes.points, samples.codes))
         left_out = solve_samples(points, found.Z, found.ridge)[1]
-        self.class_scores_ = calibrate(gaussian_scores(self.priors_, self.means_, self.covariance_), left_out)
+        scores = gaussian_scores(self.priors_, self.means_, self.covariance_)
+        self.class_scores_ = calibrate(scores, left_out, long_tails=True)
         self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples)
         keep_importances(self, samples)
         keep_background(self, samples)

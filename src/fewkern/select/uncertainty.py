@@ -7,23 +7,26 @@ in size from place to place: then they are in proportion to a scale :math:`s(x) 
 regression of :math:`\log(|r_i| + \epsilon)` on the vectors of the search. Every scale that is compared comes from
 leave-one-out, too.
 
-*Novelty.* Of the training samples, each without its own contribution (methods F14).
+*Novelty.* Of the training samples, each without its own contribution, in units of other folds (methods F14).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from fewkern.arrays.linalg import inverse_psd, one_hot, solve_triangular
-from fewkern.arrays.namespace import Array, device, namespace, put, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, put, take_rows, to_numpy
 from fewkern.core.basis import KernelBasis, share_left
 from fewkern.core.conformal import HeldOutScores, Intervals, Novelty
 from fewkern.core.gaussians import GaussianBasis
+from fewkern.core.kernel import Kernel
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values, softmax
 from fewkern.select.leave_one_out import HeldOut, LooScheme, Solution, loo_paths, solve
-from fewkern.select.residual import Selection
+from fewkern.select.selection import Selection, SelectionRule, centered_gram, select_vectors
 
 __all__ = [
     "LEAST_VECTORS",
@@ -32,6 +35,7 @@ __all__ = [
     "fit_intervals",
     "fit_temperature",
     "left_out_residual",
+    "left_out_shares",
     "match_confidence",
     "match_temperature",
     "novelty_of",
@@ -51,6 +55,10 @@ _MAX_INTERVAL_ROWS, _LEAST_SCALE_ROWS, _MAX_SCALE_OUTPUTS = 10_000, 50, 10
 # Vectors for the novelty, where the selection has them: three vectors ignore most of what could be new about a sample.
 # From 20 on, more hardly matter.
 LEAST_VECTORS = 20
+# Folds whose units judge the novelty of the others' samples.
+_NOVELTY_FOLDS = 10
+# From the samples of the other folds to the kernel they ask for, and to the columns that it is for.
+Geometry = Callable[[Samples], tuple[Kernel, Callable[[Array], Array]]]
 
 
 def calibrate(scores: ClassScores, held_out: HeldOut, *, long_tails: bool = False) -> ClassScores:
@@ -205,13 +213,52 @@ def familiar_basis(selection: Selection, n_vectors: int) -> KernelBasis:
     return selection.basis().head(max(n_vectors, min(LEAST_VECTORS, selection.n_vectors)))
 
 
-def novelty_of(samples: Samples, selection: Selection, own: KernelBasis) -> Novelty:
+def novelty_of(samples: Samples, selection: Selection, own: KernelBasis, geometry: Geometry | None = None) -> Novelty:
     """On the vectors of a model, ``own``, which begin the selection, or on more of it where those are few."""
     basis = familiar_basis(selection, own.n_vectors)
-    left = left_out_residual(selection, basis.n_vectors, samples.groups)
-    diag = selection.gram.diag
-    scores = HeldOutScores.of(share_left(diag, diag - left), samples.weights, samples.groups)
+    shares = left_out_shares(samples, selection, basis.n_vectors, geometry)
+    scores = HeldOutScores.of(shares, samples.weights, samples.groups)
     return Novelty(own if own.n_vectors == basis.n_vectors else samples.original(basis), scores)
+
+
+def left_out_shares(samples: Samples, selection: Selection, n_vectors: int, geometry: Geometry | None = None) -> Array:
+    """Share of every sample that the first vectors leave unexplained: without the sample, in units of other folds.
+
+    A column that is zero but for one row has its unit from that row, which therefore never looks far out. The next such
+    row may. So the units of a sample are those of the samples in other folds.
+    """
+    xp, kernel, S = namespace(samples.weights), selection.gram.kernel, selection.indices[:n_vectors]
+    shares, chosen = xp.ones_like(samples.weights), xp.zeros_like(samples.weights)
+    put(chosen, (S,), take_rows(samples.weights, S))
+    center = selection.gram.center
+    how = SelectionRule(center=0 if center is None else int(center.indices.shape[0]))
+    units = samples.n if samples.groups is None else len(set(to_numpy(samples.groups).tolist()))
+    parts = samples.deal(min(_NOVELTY_FOLDS, units // 2), seed=0) if units > 3 else None
+    for part in [-1] if parts is None else range(int(xp.max(parts)) + 1):
+        own = xp.ones_like(chosen, dtype=xp.bool) if parts is None else parts == part
+        rest = samples if parts is None else samples.take(xp.nonzero(~own)[0])
+        known, there = (_units_of(kernel, samples, rest), _same) if geometry is None else geometry(rest)
+        rows = xp.nonzero(own | (chosen > 0))[0]
+        some, held = samples.take(rows), xp.nonzero(take_rows(own, rows))[0]
+        gram, weights = centered_gram(replace(some, X=there(some.X)), known, how), take_rows(chosen, rows)
+        if bool(xp.any((gram.diag > 0) & (weights > 0))):
+            again = select_vectors(gram, how, n_vectors, weights)
+            left = left_out_residual(again, again.n_vectors, some.groups)
+            put(shares, (take_rows(rows, held),), take_rows(share_left(gram.diag, gram.diag - left), held))
+    return shares
+
+
+def _same(X: Array) -> Array:
+    return X
+
+
+def _units_of(kernel: Kernel, samples: Samples, rest: Samples) -> Kernel:
+    """The kernel with one length scale per feature that follows the spread of the feature in the ``rest``."""
+    width = getattr(kernel, "length_scale", None)
+    if getattr(width, "ndim", 0) != 1:
+        return kernel
+    ratio = feature_units(rest.X, "spread") / feature_units(samples.X, "spread")
+    return replace(kernel, length_scale=width * asarray_like(ratio, width))  # type: ignore[type-var]
 
 
 def left_out_residual(selection: Selection, n_vectors: int, groups: Array | None = None) -> Array:
