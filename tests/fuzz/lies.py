@@ -73,6 +73,26 @@ def find(node: Any, key: str) -> list[dict[str, Any]]:
     return [node] * (key in node) + [found for item in node.values() for found in find(item, key)]
 
 
+def stretched(content: bytes, side: int, factor: int) -> bytes:
+    """The same model with ``factor`` times as many of what there are ``side`` of: vectors, columns or classes."""
+    header, arrays = opened(content)
+    for name, array in arrays.items():
+        for axis, length in enumerate(np.shape(array)):
+            if length == side:
+                arrays[name] = np.repeat(arrays[name], factor, axis=axis)
+    left = [header["model"]]
+    while left:
+        node = left.pop()
+        for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
+            if key == "strings" and len(value) == side:
+                node[key] = [f"{text}{i}" for text in value for i in range(factor)]
+            elif isinstance(value, dict | list):
+                left.append(value)
+            elif type(value) is int and value == side:
+                node[key] = side * factor
+    return closed(header, arrays)
+
+
 def in_pipelines(model: Any, depth: int) -> Any:
     """The JSON of a model at the end of nested pipelines."""
     for _ in range(depth):
@@ -84,7 +104,7 @@ def in_pipelines(model: Any, depth: int) -> Any:
 
 def lie(content: bytes, rng: Generator) -> bytes:
     """One of these lies, at random."""
-    kind = int(rng.integers(6))
+    kind = int(rng.integers(7))
     names = list(members(content))
     if kind == 0:
         name = names[int(rng.integers(len(names)))]
@@ -104,6 +124,13 @@ def lie(content: bytes, rng: Generator) -> bytes:
     elif kind == 4 and find(header["model"], "shape"):
         for node in find(header["model"], "shape"):
             node["shape"][int(rng.integers(2))] = int(10 ** rng.uniform(0, 12))
+    elif kind == 5 and arrays:
+        # larger as a whole, up to ten million numbers in an array
+        shapes = [np.shape(array) for array in arrays.values()]
+        side, factor = int(rng.choice([side for shape in shapes for side in shape] or [1])), 10**6
+        while any(np.prod(shape) * float(factor) ** shape.count(side) > 1e7 for shape in shapes):
+            factor //= 10
+        return stretched(content, side, int(factor ** rng.uniform(0.3, 1)))
     elif arrays:
         # no entries, and a long side
         name = list(arrays)[int(rng.integers(len(arrays)))]
