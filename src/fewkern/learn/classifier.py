@@ -258,8 +258,8 @@ def _warn_of_absent_classes(model: KernelClassifier, samples: Samples) -> None:
         labels = ", ".join(repr(label) for label in to_numpy(model.classes_)[absent[:5]].tolist())
         warnings.warn(
             f"{type(model).__name__}.partial_fit: the first batch has no rows of {len(absent)} of "
-            f"{len(model.classes_)} classes ({labels}{', ...' if len(absent) > 5 else ''}), and chooses all vectors: later "
-            "rows of these classes may be predicted badly. Let a batch with rows of all classes come first, or pass "
+            f"{len(model.classes_)} classes ({labels}{', ...' if len(absent) > 5 else ''}), and chooses all vectors: "
+            "later rows of these may be predicted badly. Let a batch with rows of all classes come first, or pass "
             "basis=, the basis_ of a model that was fitted to some rows of every class.",
             UserWarning,
             stacklevel=4,
