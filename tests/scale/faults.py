@@ -78,7 +78,7 @@ def fit(rows: int, fault: str) -> Ending:
 @contextmanager
 def cluster(memory_limit: Any = 0) -> Iterator[Any]:
     """Three processes of one thread each, and a client."""
-    settings = {"processes": True, "dashboard_address": None, "memory_limit": memory_limit, "silence_logs": 50}
+    settings = {"processes": True, "dashboard_address": ":0", "memory_limit": memory_limit, "silence_logs": 50}
     with (
         distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, **settings) as made,
         distributed.Client(made) as client,

@@ -45,6 +45,9 @@ __all__ = [
 # Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
 BLOCK_ROWS = 1 << 16
 
+# Packages whose errors are about workers and their scheduler, and not about rows.
+_CLUSTER = ("distributed", "concurrent", "asyncio")
+
 # What is called with the number of the first row of a block, and with the block of every column.
 OfBlock = Callable[..., Any]
 
@@ -196,6 +199,12 @@ def naming(whole: str, parts: Callable[[], Iterable[tuple[str, Any]]]) -> Iterat
     except (ValueError, PartitionError):  # ours: they say what is wrong with which rows
         raise
     except Exception as error:
+        # a part that ends its workers would do so again
+        if type(error).__module__.partition(".")[0] in _CLUSTER:
+            raise PartitionError(
+                f"the cluster could not compute the {whole}: {error!r}; if workers ran out of memory, give them more, "
+                "or smaller chunks, and fit again."
+            ) from error
         for name, part in parts():
             try:
                 part.compute()
