@@ -49,16 +49,25 @@ def members(content: bytes) -> dict[str, bytes]:
         return {name: opened_zip.read(name) for name in opened_zip.namelist()}
 
 
+def entries(content: bytes) -> dict[str, int]:
+    """Where the directory of a zip has the entry of every member; 20 bytes on are its sizes, packed and unpacked."""
+    with zipfile.ZipFile(io.BytesIO(content)) as opened_zip:
+        names, at = opened_zip.namelist(), opened_zip.start_dir
+    found = {}
+    for name in names:
+        found[name] = at
+        at += 46 + sum(struct.unpack_from("<3H", content, at + 28))
+    return found
+
+
 def longer_than_declared(content: bytes, name: str, more: bytes, method: int) -> bytes:
     """The same file with ``more`` behind a member, in the same stream; directory and checksum know nothing of it."""
     parts = members(content)
     lying = bytearray(zipped({**parts, name: parts[name] + more}, method))
     size, sum_of_bytes = len(parts[name]), zlib.crc32(parts[name])
     with zipfile.ZipFile(io.BytesIO(lying)) as opened_zip:
-        local, at = opened_zip.getinfo(name).header_offset, opened_zip.start_dir
-    while lying[at + 46 :][: len(name)] != name.encode():
-        at += 46 + sum(struct.unpack_from("<3H", lying, at + 28))
-    for place in (local + 14, at + 16):
+        local = opened_zip.getinfo(name).header_offset
+    for place in (local + 14, entries(lying)[name] + 16):
         packed = struct.unpack_from("<I", lying, place + 4)[0]
         struct.pack_into("<3I", lying, place, sum_of_bytes, packed, size)
     return bytes(lying)
