@@ -35,7 +35,7 @@ from experiments.plan import experiments
 from fewkern.core.samples import Samples
 from fewkern.fisher.cross_validation import Family, cross_validate
 from fewkern.fisher.forward import ForwardFamily
-from fewkern.fisher.lq import PENALTIES, LqFamily, LqSettings, lq_fit
+from fewkern.fisher.lq import PENALTIES, LqFamily, lq_fit
 from fewkern.fisher.problem import Candidates, penalized_problem
 from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.kernels import Gaussian
@@ -104,7 +104,7 @@ class _Method:
     def of(cls, name: str, protocol: Protocol) -> _Method:
         if name == "kFDA_OLS":
             return cls(ForwardFamily(max_vectors=protocol.terms), tuple(range(1, protocol.terms + 1)))
-        return cls(LqFamily(LqSettings(q={"kFDA_1": 1.0, "kFDA_.5": 0.5}[name])), protocol.penalties)
+        return cls(LqFamily({"kFDA_1": 1.0, "kFDA_.5": 0.5}[name]), protocol.penalties)
 
 
 def _samples(X: Any, codes: Any) -> Samples:
@@ -216,6 +216,7 @@ def one_machine(name: str, method: str, run: int, protocol: Protocol | None = No
 def table(settings: Values, run: int) -> Values:
     """Tables 1 and 2: test error and samples retained, both in per cent."""
     protocol = COARSE if settings.get("coarse") else Protocol()
+    protocol = replace(protocol, terms=settings.get("terms", protocol.terms))
     if settings["protocol"] == "strict":
         return strict(settings["set"], settings["method"], run, protocol)
     evaluate = one_machine if settings["protocol"] == "one machine" else honest
@@ -281,7 +282,7 @@ def scalar_regression(settings: Values, run: int) -> Values:  # noqa: ARG001 - t
         square = abs(path[-1]) ** (2 - q)
         path.append(square * t / (square + rho * q))
     problem = penalized_problem(np.array([[1.0], [-1.0]]), np.array([[t], [-t]]))
-    fit = lq_fit(problem, rho, LqSettings(q=q, start=np.array([[settings["start"]]])))
+    fit = lq_fit(problem, rho, q, start=np.array([[settings["start"]]]))
     values = [float(objective(w)) for w in path]
     return {
         "limit": path[-1],

@@ -24,11 +24,18 @@ __all__ = ["write_pages"]
 DOCS = Path(__file__).parent.parent / "docs"
 PAPERS = Path(__file__).parent / "papers.toml"
 
-_MARKS = {Verdict.REPRODUCED: "=", Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.INCOMPARABLE: "·"}
+_MARKS = {
+    Verdict.REPRODUCED: "=",
+    Verdict.BETTER: "▲",
+    Verdict.WORSE: "▼",
+    Verdict.UNCERTAIN: "?",
+    Verdict.INCOMPARABLE: "·",
+}
 _CLASSES = {
     Verdict.REPRODUCED: "same",
     Verdict.BETTER: "better",
     Verdict.WORSE: "worse",
+    Verdict.UNCERTAIN: "unsure",
     Verdict.INCOMPARABLE: "other",
 }
 _STYLE = """
@@ -40,7 +47,7 @@ _STYLE = """
 .results tr.first td { border-top: 1px solid #8883; }
 .results .scroll { overflow-x: auto; }
 .results .same { color: #2b8a4b; } .results .better { color: #2f6fd0; } .results .worse { color: #c2452d; }
-.results .other { color: #888; } .results small, .results .muted { color: #888; }
+.results .unsure { color: #b3862b; } .results .other { color: #888; } .results small, .results .muted { color: #888; }
 .results img { max-width: 100%; background: white; margin: .5rem 0; }
 .results ol.remarks { list-style: lower-alpha; font-size: .9em; max-width: 60rem; }
 .results .bars { display: grid; grid-template-columns: max-content 1fr; gap: .3rem .8rem; max-width: 44rem; }
@@ -55,7 +62,8 @@ h2 { margin-top: 2.6rem; } a { color: #2f6fd0; }
 _RULE = (
     "A figure is <b>reproduced</b> if it differs from the published one by no more than two standard errors of the "
     "difference (of the means over the runs; the paper's from its printed deviation) or by no more than a practical "
-    "margin. Otherwise ours is <b>better</b> or <b>worse</b>. It is <b>not comparable</b> where the published figure "
+    "margin. Otherwise ours is <b>better</b> or <b>worse</b>. We <b>cannot tell</b> where two standard errors exceed a "
+    "quarter of the figure, for then agreement says little. It is <b>not comparable</b> where the published figure "
     "measures something else; the table says what. Splits of one set overlap, so that its standard errors are too "
     "small rather than too large."
 )
@@ -151,7 +159,7 @@ def _summary(papers: list[_Paper]) -> str:
     rows = []
     for paper in papers:
         totals = _totals(t for t in paper.tables if t.experiment.kind == "table")
-        claims = Counter(evidence.verdict for _, evidence in paper.claims if evidence is not None)
+        claims = Counter(evidence.kind for _, evidence in paper.claims if evidence is not None)
         old = sum(e.old for t in paper.tables for e in t.entries)
         rows.append(
             [
@@ -199,7 +207,7 @@ def _bars(papers: list[_Paper]) -> str:
     return f'<div class="bars">{"".join(parts)}</div><p>{legend}</p>'
 
 
-_CLAIM_VERDICTS = ("holds", "holds in part", "does not hold")
+_CLAIM_VERDICTS = {"holds": "same", "in part": "better", "does not hold": "worse"}
 
 
 def _totals(tables: Iterable[_Table]) -> Counter[Verdict]:
@@ -240,19 +248,25 @@ def _paper(paper: _Paper) -> str:
 
 
 def _claims(paper: _Paper) -> str:
-    style = {"holds": "same", "holds in part": "better", "does not hold": "worse"}
     rows = []
     for claim, evidence in paper.claims:
-        verdict = "not run yet" if evidence is None else evidence.verdict
+        verdict, style = (
+            ("not run yet", "other") if evidence is None else (evidence.verdict, _CLAIM_VERDICTS[evidence.kind])
+        )
         rows.append(
             [
                 html.escape(claim.where),
                 html.escape(claim.text),
-                f'<span class="{style.get(verdict, "other")}">{verdict}</span>',
+                f'<span class="{style}">{verdict}</span>',
                 "" if evidence is None else html.escape(_sentence(evidence.text)),
             ]
         )
     return _html_table(["where", "claim", "verdict", "because"], rows) if rows else "<p>None checked.</p>"
+
+
+def _said(evidence: Evidence) -> str:
+    """The verdict in words that stand alone."""
+    return f"holds in {evidence.verdict}" if evidence.kind == "in part" else evidence.verdict
 
 
 def _experiment(table: _Table, paper: _Paper) -> str:
@@ -260,7 +274,7 @@ def _experiment(table: _Table, paper: _Paper) -> str:
     parts = [f'<h2 id="{table.anchor}">{html.escape(experiment.title)}</h2>']
     for claim, evidence in paper.claims:
         if evidence is not None and claim.is_about(experiment.name):
-            parts.append(f"<p>“{html.escape(claim.text)}” <b>{_sentence(evidence.verdict)}</b> ")
+            parts.append(f"<p>“{html.escape(claim.text)}” <b>{_sentence(_said(evidence))}</b> ")
             parts.append(html.escape(_sentence(evidence.text)) + "</p>")
     if experiment.notes:
         parts.append(f"<p>{_prose(experiment.notes)}</p>")

@@ -29,7 +29,7 @@ def _split(name: str, count: int) -> tuple[Any, Any, Any, Any]:
 def _model(settings: Values, classes: int) -> Any:
     method = settings["method"]
     if not method.startswith("rsm/"):
-        return embedding(method, settings.get("dimension"))
+        return embedding(method, settings.get("dimension"), settings.get("neighbours"), settings.get("rho"))
     neighbours = settings.get("neighbours", 1) if method == "rsm/udp" else None
     dimension = settings.get("dimension", classes - 1)
     return soft_margin(dimension, neighbours=neighbours, rho=settings["rho"], delta=settings["delta"])
@@ -39,11 +39,38 @@ def faces(settings: Values, run: int) -> Values:
     """Share of test images whose nearest training image shows the same person, in per cent."""
     if "choices" in settings:
         return chosen_on_test(settings, run)
+    if "grid" in settings:
+        return chosen_on_training(settings)
     X, y, T, t = _split(settings["set"], settings["images"])
     model = _model(settings, len(np.unique(y))).fit(X, y)
-    A, B = model.transform(X), model.transform(T)
-    nearest = np.argmin((A**2).sum(axis=1)[None, :] - 2 * B @ A.T, axis=1)
+    nearest = np.argmin(_distances(model.transform(T), model.transform(X)), axis=1)
     return {"rate": 100 * float(np.mean(y[nearest] == t)), "features": model.n_components_}
+
+
+def _distances(B: Any, A: Any) -> Any:
+    """Squared distances, less the part that is the same for all of ``A``."""
+    return (A**2).sum(axis=1)[None, :] - 2 * B @ A.T
+
+
+def _combinations(choices: dict[str, list[Any]]) -> list[Values]:
+    return [dict(zip(choices, values)) for values in itertools.product(*choices.values())]
+
+
+def chosen_on_training(settings: Values) -> Values:
+    """The settings of a grid with which most training images have one of the same person nearest to them.
+
+    The directions come from all training images: they are found without labels. The first of equals is taken.
+    """
+    X, y, _, _ = _split(settings["set"], settings["images"])
+    rates = []
+    for choice in _combinations(settings["grid"]):
+        A = _model({**settings, **choice}, len(np.unique(y))).fit_transform(X)
+        distance = _distances(A, A)
+        np.fill_diagonal(distance, np.inf)
+        rates.append(float(np.mean(y[np.argmin(distance, axis=1)] == y)))
+    best = _combinations(settings["grid"])[int(np.argmax(rates))]
+    chosen = {name: value for name, value in settings.items() if name != "grid"}
+    return {**faces({**chosen, **best}, 0), **best, "rate_on_training_images": 100 * max(rates)}
 
 
 def _rates(settings: Values) -> Any:
@@ -62,12 +89,10 @@ def _rates(settings: Values) -> Any:
 
 def chosen_on_test(settings: Values, run: int) -> Values:  # noqa: ARG001 - there is one split
     """The best rate over listed settings and all dimensions, read off test images as the paper does."""
-    names = list(settings["choices"])
     # as many directions as there can be, not only c - 1
     every = len(_split(settings["set"], settings["images"])[0]) - 1
     best: Values = {"rate": -1.0}
-    for values in itertools.product(*settings["choices"].values()):
-        choice = dict(zip(names, values))
+    for choice in _combinations(settings["choices"]):
         rates = _rates({**settings, "dimension": every, **choice})
         place = int(np.argmax(rates))
         if rates[place] > best["rate"]:

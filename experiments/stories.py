@@ -1,4 +1,4 @@
-"""Stories of methods B8: where soft margins, kernels, sparsity and the metric "scatter" pay.
+"""Stories of methods B8: where soft margins, kernels and the metric "scatter" pay.
 
 That section has figures of an independent implementation, not its generators. Digits and letters are real data,
 and the split and the ridge are known: the baselines agree to the last printed digit. For the three others we draw from
@@ -26,7 +26,7 @@ Values = dict[str, Any]
 Data = tuple[Any, Any, Any, Any]
 # Settings of a row, whose names are part of the recorded results, and the parameters that they are. Steps may end at a
 # gain of "stop" times J(0) - J, instead of where nothing changes.
-_SETTINGS = ("rho", "delta_rel", "metric", "sparsity", "stop")
+_SETTINGS = ("rho", "delta_rel", "metric", "stop")
 
 
 def far_class(rng: Any, per_class: int, near: float = 3.8, far: float = 30.0) -> tuple[Any, Any]:
@@ -108,12 +108,12 @@ def neighbours(A: Any, a: Any, B: Any, b: Any, k: int) -> float:
     return 100 * float(np.mean(found != b))
 
 
-def features(settings: Values, data: Data) -> tuple[Any, Any, Any]:
-    """Training and test features, and the directions where they are linear."""
+def features(settings: Values, data: Data) -> tuple[Any, Any]:
+    """Training and test features."""
     X, y, T, _ = data
     method, count = settings["method"], max(settings["dimensions"])
     if method == "raw":
-        return X, T, None
+        return X, T
     if method == "fda":
         model: Any = fisher_embedding(count, recursive=False)
     elif method == "rfda":
@@ -123,7 +123,7 @@ def features(settings: Values, data: Data) -> tuple[Any, Any, Any]:
         kernel = Gaussian(unit="common") if method == "kernel rsm" else "linear"
         model = soft_margin(count, kernel=kernel, **given)
     model.fit(X, y)
-    return model.transform(X), model.transform(T), getattr(model, "components_", None)
+    return model.transform(X), model.transform(T)
 
 
 def story(settings: Values, run: int) -> Values:
@@ -132,7 +132,7 @@ def story(settings: Values, run: int) -> Values:
     Where ``neighbours`` names more than one number of neighbours, the mean of the errors.
     """
     data = draw(settings["story"], settings.get("seed", run))
-    A, B, W = features(settings, data)
+    A, B = features(settings, data)
     values: Values = {}
     for dimension in settings["dimensions"]:
         error = np.mean(
@@ -140,7 +140,4 @@ def story(settings: Values, run: int) -> Values:
         )
         figure = f"{settings['figure']}_{dimension}"
         values[figure] = float(error) if settings["figure"] == "error" else 100.0 - float(error)
-    if settings.get("sparsity"):
-        values["nonzeros"] = float(np.mean((W != 0).sum(axis=1)))
-        values["fewest"], values["most"] = int((W != 0).sum(axis=1).min()), int((W != 0).sum(axis=1).max())
     return values

@@ -6,7 +6,7 @@ stored result. ``VERSIONS`` says which results still belong to the code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from fewkern import (
     graphs,
 )
 from fewkern.kernels import Gaussian
+from fewkern.margins.soft import SoftMargin
 
 __all__ = [
     "VERSIONS",
@@ -133,16 +134,20 @@ class _UnitDirections(GraphEmbedding):
         return super().transform(X) / np.linalg.norm(self.components_, axis=1)
 
 
-def embedding(method: str, dimension: int | None = None) -> GraphEmbedding:
-    """The baselines of the RSM paper on its faces."""
+def embedding(
+    method: str, dimension: int | None = None, neighbours: int | None = None, rho: float | None = None
+) -> GraphEmbedding:
+    """The baselines of the RSM paper on its faces; neighbourhoods and ridge, which it does not print, may be given."""
     if method == "fda":
         return GraphEmbedding(graph=_FisherAgainstTotal(), alpha=0.0)
     if method == "lpp":
-        return _UnitDirections(graph=graphs.LPP(3), alpha=1e-8, n_components=dimension)
+        return _UnitDirections(
+            graph=graphs.LPP(neighbours or 3), alpha=1e-8 if rho is None else rho, n_components=dimension
+        )
     options: dict[str, dict[str, Any]] = {
         "pca": {"graph": "pca"},
         "rfda": {"recursive": True, "alpha": 1e-8},
-        "udp": {"graph": graphs.UDP(1), "alpha": 1.0},
+        "udp": {"graph": graphs.UDP(neighbours or 1), "alpha": 1.0 if rho is None else rho},
     }
     return GraphEmbedding(**options[method], n_components=dimension)
 
@@ -152,11 +157,25 @@ def fisher_embedding(dimension: int, *, recursive: bool) -> GraphEmbedding:
     return GraphEmbedding(recursive=recursive, n_components=dimension)
 
 
-def soft_margin(dimension: int, *, neighbours: int | None = None, kernel: Any = "linear", **settings: Any) -> Any:
-    """RSM/FDA, or RSM/UDP where a number of neighbours is given; ``settings`` are ridge, weight, metric, sparsity."""
-    names = {"rho": "alpha", "delta": "C", "delta_rel": "C", "metric": "metric", "sparsity": "sparsity", "stop": "tol"}
+class _EarlyStop(RecursiveSoftMargin):
+    """Ends a direction at a step that gains less than ``stop`` of ``J(0) - J``, as the independent implementation."""
+
+    stop = 1e-5
+
+    def _settings(self) -> SoftMargin:
+        return replace(super()._settings(), tol=self.stop)
+
+
+def soft_margin(
+    dimension: int, *, neighbours: int | None = None, kernel: Any = "linear", stop: float | None = None, **settings: Any
+) -> RecursiveSoftMargin:
+    """RSM/FDA, or RSM/UDP where a number of neighbours is given; ``settings`` are ridge, weight and metric."""
+    names = {"rho": "alpha", "delta": "C", "delta_rel": "C", "metric": "metric"}
     options = {names[name]: value for name, value in settings.items()}
     if "delta" in settings:  # the weight of the hinges as the paper gives it, the same for all directions
         options["scale_C"] = False
     graph = graphs.Fisher() if neighbours is None else graphs.UDP(neighbours)
-    return RecursiveSoftMargin(graph=graph, kernel=kernel, n_components=dimension, **options)
+    if stop not in (None, _EarlyStop.stop):
+        raise ValueError(f"soft_margin: stop is {_EarlyStop.stop} or not given, got {stop!r}.")
+    system = RecursiveSoftMargin if stop is None else _EarlyStop
+    return system(graph=graph, kernel=kernel, n_components=dimension, **options)

@@ -1,8 +1,9 @@
 """Published figures beside ours: the difference, its standard error, and a verdict.
 
 A figure is reproduced if it differs by no more than two standard errors of the difference, or by no more than a
-practical margin: an image, a tenth of a point, a per cent. Otherwise ours is better or worse. A figure that measures
-something else is not comparable; the table says why.
+practical margin: an image, a tenth of a point, a per cent. Otherwise ours is better or worse. Where two standard errors
+exceed a quarter of the figure, agreement says little, and we cannot tell. A figure that measures something else is not
+comparable; the table says why.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ __all__ = ["Entry", "Quantity", "Verdict", "count", "entries", "quantity"]
 
 # Differences of up to two standard errors are put down to chance.
 _STANDARD_ERRORS = 2.0
+# If they are more than this fraction of the published figure, too many figures would agree with it.
+_MAX_ERROR_SHARE = 0.25
 
 
 class Verdict(StrEnum):
@@ -29,6 +32,7 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     BETTER = "ours better"
     WORSE = "ours worse"
+    UNCERTAIN = "cannot tell"
     INCOMPARABLE = "not comparable"
 
 
@@ -135,9 +139,14 @@ def _entry(experiment: Experiment, row: Row, name: str, values: Any, old: bool) 
     margin, verdict = 0.0, None
     if published is not None:
         margin = _margin(experiment, row, name, published)
-        verdict = _decide(experiment, row, name, mean - published, max(margin, _STANDARD_ERRORS * error))
+        chance = _STANDARD_ERRORS * error
+        verdict = _decide(mean - published, max(margin, chance), quantity(name).lower_is_better)
+        if verdict is Verdict.REPRODUCED and chance > _MAX_ERROR_SHARE * abs(published):
+            verdict = Verdict.UNCERTAIN
+        if _texts(experiment, row, name, "not comparable"):
+            verdict = Verdict.INCOMPARABLE
     remarks = _texts(experiment, row, name, "not comparable" if verdict is Verdict.INCOMPARABLE else "why")
-    if verdict in (None, Verdict.REPRODUCED):
+    if verdict in (None, Verdict.REPRODUCED, Verdict.UNCERTAIN):
         remarks = ()
     elif verdict is not Verdict.INCOMPARABLE and (own := row.why.get(name, row.why.get(""))):
         remarks = (own, *remarks)
@@ -158,13 +167,11 @@ def _texts(experiment: Experiment, row: Row, name: str, kind: str) -> tuple[str,
     return tuple(r.text for r in experiment.remarks if r.kind == kind and r.about(row, name))
 
 
-def _decide(experiment: Experiment, row: Row, name: str, difference: float, allowed: float) -> Verdict:
-    if _texts(experiment, row, name, "not comparable"):
-        return Verdict.INCOMPARABLE
+def _decide(difference: float, allowed: float, lower_is_better: bool) -> Verdict:
     # a figure that is exactly one margin off is not refused by rounding
     if abs(difference) <= allowed * (1 + 1e-9):
         return Verdict.REPRODUCED
-    return Verdict.BETTER if (difference < 0) == quantity(name).lower_is_better else Verdict.WORSE
+    return Verdict.BETTER if (difference < 0) == lower_is_better else Verdict.WORSE
 
 
 def count(found: list[Entry]) -> Counter[tuple[str, str, Verdict]]:

@@ -1,9 +1,13 @@
 """References to docs/methods: "methods A3", "methods A3.7" and "methods part A" name something that is there."""
 
 import re
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from fewkern.learn.policy import Policy
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "methods").glob("*.md"))
@@ -78,3 +82,41 @@ def test_sections_that_the_pages_themselves_name_exist():
     named = set(re.findall(r"\((?:[a-z ]*)([ABCDFK]\d+)\b", text()))
     assert named
     assert named <= labels()
+
+
+SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "src" / "fewkern").rglob("*.py"))}
+
+
+def constants():
+    """Section, name and value of the constants that the pages name: "at most 10,000 (`MAX_SEARCH_ROWS`)"."""
+    for section, body in re.findall(r"^## ([A-Z]\d+)\. (.*?)(?=^## |\Z)", text(), re.M | re.S):
+        for value, name in re.findall(r"([\d,]*\d)[^\d`]{0,20}\(`([A-Z_]*_[A-Z_]+)`", body):
+            yield section, name, value.replace(",", "")
+
+
+@pytest.mark.parametrize(("section", "name", "value"), list(constants()))
+def test_constants_of_the_pages_are_in_the_code_which_names_their_section(section, name, value):
+    (found,) = (
+        (path, match)
+        for path, source in SOURCES.items()
+        if (match := re.search(rf"((?:^# .*\n)+)(?:_?[A-Z_]+, )*{name}\b.* = ", source, re.M))
+    )
+    path, match = found
+    assert section in references(match[1])
+    module = import_module(".".join(path.relative_to(ROOT / "src").with_suffix("").parts))
+    assert value in re.findall(r"\d+", str(getattr(module, name)))
+
+
+def test_the_page_of_the_learner_has_every_number_of_the_policy():
+    page = (ROOT / "docs" / "methods" / "learner.md").read_text(encoding="utf-8")
+    for one in fields(Policy):
+        assert f"`{one.name}`" in page or f"{one.name}`" in page, f"learner.md does not explain {one.name}"
+        for value in re.findall(rf"`{one.name}` \(([\d,.]+)\)", page):
+            assert float(value.replace(",", "")) == one.default
+
+
+def test_modules_that_the_pages_name_exist():
+    named = set(re.findall(r"`((?:[a-z]+/)+[a-z_]+\.py)`", text()))
+    assert named
+    missing = {name for name in named if not ((ROOT / "src/fewkern" / name).exists() or (ROOT / "src" / name).exists())}
+    assert not {name for name in missing if not (ROOT / name).exists()}

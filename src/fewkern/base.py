@@ -75,13 +75,11 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "basis_tol": [None, Interval(Real, 0, 1, closed="neither")],
     "prefer": [StrOptions(set(TOLERANCE))],
     "max_vectors": [None, _COUNT],
-    "max_candidates": [None, _COUNT],
     "n_components": [None, _COUNT],
     "class_weight": [dict, StrOptions({"balanced"}), None],
     "priors": [None, "array-like"],
     "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
     "tol": [None, Interval(Real, 0, 1, closed="neither")],
-    "max_iter": [_COUNT],
     "random_state": ["random_state", np.random.Generator],
     "verbose": ["verbose"],
 }

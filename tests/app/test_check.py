@@ -2,15 +2,9 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.datasets import make_moons
 
 from tests.app.test_commands import fails, run
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def write(numbers=False):

@@ -15,8 +15,7 @@ from tests.app.test_commands import banana, run
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def _table(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     banana().to_csv("t.csv", index=False)
 
@@ -42,7 +41,7 @@ def test_what_is_not_foreseen_is_one_line(monkeypatch, error):
     monkeypatch.setattr("fewkern.tables.model.fit_job", broken(error))
     said = run("fit", "t.csv", code=1).stderr
     assert said.count("\n") == 1
-    assert said.startswith(f"fewkern: this was not foreseen: {type(error).__name__}")
+    assert said.startswith(f"fewkern: unexpected error: {type(error).__name__}")
     log = Path(re.search(r"The details are in (\S+\.log); please report them", said)[1]).read_text()
     assert "Traceback" in log
     assert "test_errors.py" in log
@@ -53,7 +52,7 @@ def test_an_error_of_another_package_is_not_foreseen(monkeypatch):
     """Raised in C, it has no place but the line of ours that called it."""
     monkeypatch.setattr("fewkern.tables.fitting.linear_predictions", lambda *_: np.zeros(3))
     said = run("fit", "t.csv", "--target", "x1", code=1).stderr
-    assert "this was not foreseen: ValueError: operands could not be" in said
+    assert "unexpected error: ValueError: operands could not be" in said
 
 
 def test_too_little_memory(monkeypatch):
@@ -71,7 +70,7 @@ def test_errors_outside_of_a_command_too(monkeypatch, tmp_path):
     monkeypatch.setattr("fewkern.app._commands._show", broken(KeyError("x")))
     run("fit", "t.csv", "--quiet")
     monkeypatch.setattr(sys, "argv", ["fewkern", "info", str(tmp_path / "fewkern-model.npz")])
-    with pytest.raises(SystemExit, match=r"fewkern: this was not foreseen: KeyError: 'x'\. The details are in"):
+    with pytest.raises(SystemExit, match=r"fewkern: unexpected error: KeyError: 'x'\. The details are in"):
         fewkern.app.main()
 
 

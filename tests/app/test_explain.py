@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 import fewkern
-from tests.app.test_commands import _elsewhere, banana, fails, mixed, run  # noqa: F401 - the fixture works here too
+from tests.app.test_commands import banana, fails, mixed, run
 
 
 def test_a_row_column_by_column(tmp_path):

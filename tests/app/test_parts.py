@@ -53,7 +53,7 @@ def model(files):
 
 def test_a_pattern_a_folder_and_several_files_are_one_table(tmp_path, files):
     said = run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", *QUICK)
-    assert "what the columns are was decided on 200 of 600 rows" in said.stderr
+    assert "column types were inferred from 200 of 600 rows" in said.stderr
     assert "560 of 4 features" in said.stdout
     folder = tmp_path / "data"
     folder.mkdir()
@@ -100,7 +100,7 @@ def test_predictions_on_standard_output_and_remarks():
     assert lines[0] == "side"
     assert len(lines) == N + 1
     assert "new-1.parquet, row group 0: column 'town': 1 of 200 rows has a category" in said.stderr
-    assert "(and so in 1 other part)" in said.stderr
+    assert "(also in 1 other part)" in said.stderr
     assert "are wrong" not in said.stderr
     run("predict", "a.npz", "new-*.parquet", "--id", "u", "--novelty", "--out", "out.csv", "--quiet")
     assert list(pd.read_csv("out.csv").columns) == ["u", "side", "novelty", "novel"]
@@ -115,7 +115,7 @@ def test_remarks_on_columns_whose_names_differ_by_a_number_are_two():
         frame.assign(x1=None, x2=None).to_csv(name, index=False)
     said = run("predict", "m.npz", "a.csv", "b.csv", "--out", "p.csv").stderr
     for name in ("x1", "x2"):
-        assert re.search(rf"a.csv, .*: column '{name}' is empty here: .* \(and so in 1 other part\)", said)
+        assert re.search(rf"a.csv, .*: column '{name}' is empty here: .* \(also in 1 other part\)", said)
 
 
 def test_a_part_whose_rows_do_not_count(files):
@@ -171,7 +171,12 @@ def test_a_pattern_that_matches_an_output():
     fails("fit", "*.npz", "--out", "a.npz", match=r"cannot write a.npz: that is the file to read")
     run("predict", "a.npz", "part-*.parquet", "-o", "out")
     fails(
-        "predict", "a.npz", "part-*.parquet", "-o", "out", match="cannot write out: it exists, and is no empty folder"
+        "predict",
+        "a.npz",
+        "part-*.parquet",
+        "-o",
+        "out",
+        match="cannot write out: it exists, and is not an empty folder",
     )
     fails("predict", "a.npz", "part-*.parquet", "-o", "no/out", match="the folder no does not exist")
     fails("predict", "a.npz", "part-0.parquet", "-o", "one", match=r"expected a file that ends in .csv")

@@ -8,8 +8,7 @@ from tests.tables.test_roles import patients
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def _table():
     patients().assign(w=1.0).to_csv("t.csv", index=False)
 
 

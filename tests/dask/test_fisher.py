@@ -16,7 +16,7 @@ GIVEN = [
     (SparseKernelFisher(alpha=0.01), 3),
     (SparseKernelFisher(alpha=0.01, q=1.0), 2),
     (SparseKernelFisher(alpha=0.01, q=1.0), 3),
-    (SparseKernelFisher(alpha=0.01, q=2.0, max_candidates=20), 3),
+    (SparseKernelFisher(alpha=0.01, q=2.0), 3),
     (ForwardKernelFisher(n_vectors=6), 3),
 ]
 CHOSEN = [(SparseKernelFisher(), 2), (ForwardKernelFisher(), 2)]

@@ -17,7 +17,7 @@ N, SAMPLE, BLOCK = 1000, 250, 256
 MODELS = {
     "svm": RecursiveSVM(n_components=2),
     "svm-kernel": RecursiveSVM(kernel="gaussian", max_vectors=12, n_components=2),
-    "svm-pairs": RecursiveSVM(n_components=2, multi_class="ovo", class_weight="balanced"),
+    "svm-balanced": RecursiveSVM(n_components=2, class_weight="balanced"),
     "svm-tube": RecursiveSVM(n_components=2, task="regression"),
     "fisher": GraphEmbedding(),
     "fisher-kernel": GraphEmbedding(kernel="gaussian", max_vectors=12),

@@ -67,7 +67,7 @@ def test_few_rows_are_fitted_as_in_memory(frame, monkeypatch):
 def test_what_is_said_and_counted(frame):
     model = quick().fit(cut(frame, [300]), "side")
     assert model.notes_[:2] == (
-        "what the columns are was decided on 250 of 800 rows",
+        "column types were inferred from 250 of 800 rows",
         "1 row without a target was left out",
     )
     assert any("'id' holds a different whole number" in note for note in model.notes_)
@@ -79,7 +79,7 @@ def test_what_is_said_and_counted(frame):
     assert kept["side"].tolist() == frame["side"].iloc[kept["row"]].tolist()
     last = TableModel(model="discriminant", max_vectors=3).fit(cut(frame.drop(columns="sum"), [300]))
     assert last.target_ == "side"
-    assert last.notes_[0] == "no target given: took the last column, 'side'"
+    assert last.notes_[0] == "no target given: using the last column, 'side'"
 
 
 def changed(frame, rows):
@@ -146,7 +146,7 @@ def test_predictions_are_lazy_and_of_the_same_kind(frame):
 def test_models_that_need_memory_are_fitted_to_the_drawn_rows(frame):
     lazy = cut(frame, [300])
     model = TableModel(task="density", model="parzen", drop=("side", "town")).fit(lazy)
-    assert "the model 'parzen' needs its rows in memory: only 250 rows were looked at" in model.notes_
+    assert "the model 'parzen' needs its rows in memory: only 250 rows were used" in model.notes_
     assert model.facts_.rows == 249  # one has a gap
 
 
@@ -284,7 +284,7 @@ def test_weights_of_a_table_in_parts(frame):
 
 def test_groups_of_a_table_in_parts(frame):
     model = quick().fit(cut(frame.assign(g=frame["id"] // 8), [300]), "side", groups="g")
-    assert any("groups need all rows in memory: only 250 rows were looked at" in note for note in model.notes_)
+    assert any("groups need all rows in memory: only 250 rows were used" in note for note in model.notes_)
     groups = frame["id"] // 8
     assert model.judgement_.groups == len(set(groups.iloc[model.held_out_.rows]))
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from fewkern.core.samples import Samples
 from fewkern.fisher.lasso import lasso_rows
-from fewkern.fisher.lq import LqSettings, lq_fit, lq_path
-from fewkern.fisher.problem import penalized_problem
+from fewkern.fisher.lq import lq_fit
+from fewkern.fisher.problem import penalized_problem, ridge_rows
 
 
 def problem_of(K, Y, gram):
@@ -23,14 +23,12 @@ def lasso(problem, lam, start=None, **how):
     return SimpleNamespace(active=active, objectives=objectives, ending=ending)
 
 
-def fit(K, Y, penalty, weights=None, penalize_bias=False, **how):
-    """kFDA_q on kernel columns."""
-    return lq_fit(penalized_problem(K, Y, weights, penalize_bias=penalize_bias), penalty, LqSettings(**how))
-
-
-def path(problem, penalties, **how):
-    """kFDA_q at several penalties, the largest first."""
-    return tuple(lq_path(problem, penalties, LqSettings(**how)))
+def fit(K, Y, penalty, weights=None, start=None, **how):
+    """kFDA_q on kernel columns; ``start="ridge"`` is the solution for q = 2, where the paper begins."""
+    problem = penalized_problem(K, Y, weights)
+    if isinstance(start, str):
+        start = ridge_rows(problem, penalty * problem.n)
+    return lq_fit(problem, penalty, start=start, **how)
 
 
 def dense(fit, m):

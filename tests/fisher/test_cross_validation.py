@@ -9,7 +9,7 @@ import pytest
 from fewkern.core.path import TOLERANCE
 from fewkern.fisher.cross_validation import CrossValidated, CVPlan, cross_validate, select_setting
 from fewkern.fisher.forward import ForwardFamily
-from fewkern.fisher.lq import LqFamily, LqSettings
+from fewkern.fisher.lq import LqFamily
 from fewkern.fisher.problem import Candidates, Discriminant, kernel_scale
 from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.kernels import Gaussian, Linear, Polynomial
@@ -32,7 +32,7 @@ def test_cross_validation_errors_are_those_of_refits():
     K, codes, w = candidates.K, samples.codes, samples.weights
     penalties = (0.1, 0.01)
     folds = samples.folds(4)
-    found = cross_validate(samples, candidates, LqFamily(LqSettings(q=1.0)), penalties, folds)
+    found = cross_validate(samples, candidates, LqFamily(1.0), penalties, folds)
     assert found.n == 60
     for j, penalty in enumerate(penalties):
         wrong, size = 0.0, 0.0
@@ -52,7 +52,7 @@ def test_held_out_values_are_those_of_refits_in_units_of_all_samples():
     samples, candidates = two_classes()
     K, codes, w = candidates.K, samples.codes, samples.weights
     folds = [(list(range(20, 60)), list(range(20))), (list(range(50)), list(range(50, 60)))]
-    found = cross_validate(samples, candidates, LqFamily(LqSettings(q=1.0)), (0.1, 0.01), folds).held_out([1, 0])
+    found = cross_validate(samples, candidates, LqFamily(1.0), (0.1, 0.01), folds).held_out([1, 0])
     np.testing.assert_array_equal(found.samples.rows, [*range(20), *range(50, 60)])
     whole, expected = fisher_targets(codes, 2, w), []
     for (train, test), penalty in zip(folds, (0.01, 0.1)):
@@ -66,9 +66,9 @@ def test_held_out_values_are_those_of_refits_in_units_of_all_samples():
 def test_a_sample_that_is_held_out_twice_counts_once():
     samples, candidates = two_classes()
     folds = samples.folds(3, 0) + samples.folds(3, 1)
-    found = cross_validate(samples, candidates, LqFamily(LqSettings(q=1.0)), (0.01,), folds).held_out([0] * 6)
+    found = cross_validate(samples, candidates, LqFamily(1.0), (0.01,), folds).held_out([0] * 6)
     assert found.samples is samples
-    once = cross_validate(samples, candidates, LqFamily(LqSettings(q=1.0)), (0.01,), folds[:3]).held_out([0] * 3)
+    once = cross_validate(samples, candidates, LqFamily(1.0), (0.01,), folds[:3]).held_out([0] * 3)
     np.testing.assert_array_equal(found.values, once.values)
 
 
@@ -119,7 +119,7 @@ def path_of(errors, sizes, n=100):
 
 
 def plan(prefer="balanced", max_vectors=None):
-    return CVPlan(LqFamily(LqSettings(), max_vectors=max_vectors), prefer)
+    return CVPlan(LqFamily(max_vectors=max_vectors), prefer)
 
 
 PENALTIES = (0.4, 0.3, 0.2, 0.1, 0.05)
@@ -176,7 +176,7 @@ def test_widths_are_compared_within_the_budget():
 def test_the_last_machine_obeys_the_budget(penalty):
     samples, _ = two_classes(150)
     for budget in (1, 3, 8):
-        family = LqFamily(LqSettings(), penalty, budget)
+        family = LqFamily(0.5, penalty, budget)
         chosen = select_setting(samples, Gaussian(length_scale=1.0), CVPlan(family), samples.folds(3))
         fitted = family.fit(chosen.candidates.K, targets_of(samples), samples.weights, chosen.setting)
         assert 1 <= fitted.size <= budget
@@ -197,7 +197,7 @@ def test_a_matrix_of_one_kernel_is_computed_once():
     assert calls == [(60, 60)]
 
 
-@pytest.mark.parametrize("family", [LqFamily(LqSettings()), ForwardFamily(max_vectors=8)], ids=lambda f: f.axis)
+@pytest.mark.parametrize("family", [LqFamily(), ForwardFamily(max_vectors=8)], ids=lambda f: f.axis)
 def test_width_and_setting_are_chosen_by_the_folds(family):
     """Every second width, the neighbors of the best one, and no better pair of width and setting among them."""
     samples, _ = two_classes(90)
@@ -238,7 +238,7 @@ def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():
 
 def test_without_folds_the_default_is_taken():
     samples, _ = two_classes()
-    plan = CVPlan(LqFamily(LqSettings()))
+    plan = CVPlan(LqFamily())
     found = select_setting(samples, Gaussian(length_scale=1.5), plan, [])
     relative_scale = fisher_targets(samples.codes, 2, samples.weights).relative_scale
     assert found.setting == pytest.approx(plan.family.settings(1.0, relative_scale)[3])
@@ -252,7 +252,7 @@ def test_a_budget_is_used_as_far_as_halvings_find():
     Y = targets_of(samples)
 
     def fit(penalty, max_vectors=None):
-        return LqFamily(LqSettings(), None, max_vectors).fit(candidates.K, Y, samples.weights, penalty)
+        return LqFamily(max_vectors=max_vectors).fit(candidates.K, Y, samples.weights, penalty)
 
     def size(penalty):
         return fit(penalty).size

@@ -38,15 +38,6 @@ def test_coefficients_are_least_squares_at_every_size():
         assert sum(path.ratios[: size + 1]) == pytest.approx(1 - rss / total, rel=1e-9)
 
 
-def test_the_triangle_is_that_of_the_columns():
-    K, Y = problem()
-    path = forward_columns(K, Y, limit=6)
-    A = kfd.augmented(K[:, path.order])
-    np.testing.assert_array_equal(path.R, np.triu(path.R))
-    np.testing.assert_allclose(path.R.T @ path.R, A.T @ A, atol=1e-12 * len(A))
-    np.testing.assert_allclose(path.R.T @ path.projections, A.T @ Y, atol=1e-12 * len(A))
-
-
 def test_weight_two_is_a_repeated_row():
     K, Y = problem(n=30)
     w = np.ones(30)

@@ -18,12 +18,6 @@ def test_least_squares_posterior_is_a_half_at_the_papers_threshold():
     np.testing.assert_allclose(scores(np.array([[threshold]])), [[0.5, 0.5]])
 
 
-def test_least_squares_posteriors_sum_to_one():
-    X, codes, w = classes(60, 4)
-    t = fisher_targets(codes, 4, w)
-    np.testing.assert_allclose(least_squares_scores(t)(X).sum(axis=1), 1.0)
-
-
 @pytest.mark.parametrize("C", [2, 3, 6])
 def test_logistic_scores_are_stationary(C):
     """The gradient of -sum w log p / sum w + ridge |V|^2 / 2 is zero, for slopes of targets of unit scale."""
@@ -39,23 +33,15 @@ def test_logistic_scores_are_stationary(C):
 
 @pytest.mark.parametrize("calibrated", [False, True])
 @pytest.mark.parametrize("C", [2, 3])
-def test_probabilities_agree_with_scores_and_follow_the_priors(calibrated, C):
+def test_probabilities_agree_with_scores(calibrated, C):
     X, codes, w = classes(80, C)
     t = fisher_targets(codes, C, w)
     F = (X @ np.ones((3, C - 1)) * np.arange(1, C)) / 3
-    samples = labelled(X, codes, w)
-    held_out = HeldOut(F, samples) if calibrated else None
-    plain, _ = fit_posterior(held_out, t)
-    new = np.full(C, 0.4 / (C - 1))
-    new[1] = 0.6
-    moved, _ = fit_posterior(held_out, t, new)
-    P, Q = plain.probabilities(F), moved.probabilities(F)
-    for scores, values in ((plain, P), (moved, Q)):
-        np.testing.assert_array_equal(values.argmax(axis=1), scores.codes(F))
-        np.testing.assert_allclose(values.sum(axis=1), 1.0)
-        assert values.min() >= 0
-    expected = P * new / t.priors
-    np.testing.assert_allclose(Q, expected / expected.sum(axis=1, keepdims=True), atol=1e-7)
+    scores, _ = fit_posterior(HeldOut(F, labelled(X, codes, w)) if calibrated else None, t)
+    P = scores.probabilities(F)
+    np.testing.assert_array_equal(P.argmax(axis=1), scores.codes(F))
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    assert P.min() >= 0
 
 
 def test_reversed_scores_fall_back_to_the_midpoint_rule():

@@ -60,22 +60,21 @@ def test_more_than_rounding_allows_ends_with_the_precision(targets):
     assert ending.reached > ending.tol
 
 
-@pytest.mark.parametrize("penalize_bias", [True, False])
-def test_weights_are_repetitions_and_their_unit_does_not_matter(penalize_bias):
+def test_weights_are_repetitions_and_their_unit_does_not_matter():
     K, Y = problem(n=20)
     w = np.where(np.arange(20) < 6, 2.0, 1.0)
     rows = np.r_[np.arange(20), np.arange(6)]
-    weighted = penalized_problem(K, Y, w, penalize_bias=penalize_bias)
-    repeated = penalized_problem(K[rows], Y[rows], penalize_bias=penalize_bias)
+    weighted = penalized_problem(K, Y, w)
+    repeated = penalized_problem(K[rows], Y[rows])
     # the weights add up to n, so everything is 20/26 of what the repeated rows give
     np.testing.assert_allclose(weighted.correlations, repeated.correlations * 20 / 26, atol=1e-10)
     assert weighted.square == pytest.approx(repeated.square * 20 / 26)
     np.testing.assert_allclose(weighted.column_means, repeated.column_means, atol=1e-12)
     np.testing.assert_allclose(weighted.target_means, repeated.target_means, atol=1e-12)
-    again = penalized_problem(K, Y, 7 * w, penalize_bias=penalize_bias)
+    again = penalized_problem(K, Y, 7 * w)
     np.testing.assert_allclose(again.columns, weighted.columns)
-    equal = penalized_problem(K, Y, np.full(20, 3.0), penalize_bias=penalize_bias)
-    np.testing.assert_array_equal(equal.columns, penalized_problem(K, Y, penalize_bias=penalize_bias).columns)
+    equal = penalized_problem(K, Y, np.full(20, 3.0))
+    np.testing.assert_array_equal(equal.columns, penalized_problem(K, Y).columns)
 
 
 @pytest.mark.parametrize("columns", [5, 40])
@@ -122,14 +121,8 @@ def test_more_components_than_samples_are_kept_as_columns_until_they_are_few(rng
     np.testing.assert_allclose(ten.G, same.G[:10, :10], atol=1e-12)
 
 
-def test_a_penalized_bias_is_the_first_component_and_no_sample():
+def test_the_bias_is_what_the_means_leave():
     K, Y = problem(n=20)
-    made = penalized_problem(K, Y, penalize_bias=True)
-    assert (made.n, made.m) == (20, 21)
-    machine = made.discriminant(ActiveSet.of(made, np.array([0, 4, 9]), np.array([[2.0], [3.0], [5.0]])))
-    np.testing.assert_array_equal(machine.support, [3, 8])
-    assert (machine.size, machine.offset[0]) == (2, 2.0)
-    np.testing.assert_allclose(machine.values(K)[:, 0], 3 * K[:, 3] + 5 * K[:, 8] + 2)
     free = penalized_problem(K, Y)
     machine = free.discriminant(ActiveSet.of(free, np.array([4]), np.array([[3.0]])))
     np.testing.assert_allclose(machine.offset, Y.mean() - 3 * K[:, 4].mean())

@@ -54,7 +54,7 @@ def cases() -> Iterator[Case]:
             "discriminant": fewkern.FeatureVectorDiscriminant(**few),
             "sparse-fisher": fewkern.SparseKernelFisher(),
             "sparse-fisher-1": fewkern.SparseKernelFisher(q=1.0, alpha=0.05),
-            "sparse-fisher-few": fewkern.SparseKernelFisher(prefer="sparse", max_candidates=40),
+            "sparse-fisher-few": fewkern.SparseKernelFisher(prefer="sparse"),
             "forward-fisher": fewkern.ForwardKernelFisher(n_vectors=6),
             "forward-fisher-auto": fewkern.ForwardKernelFisher(max_vectors=15),
             "kernel-fisher": fewkern.SparseKernelFisher(q=2.0, alpha=1e-3),
@@ -64,7 +64,6 @@ def cases() -> Iterator[Case]:
             "soft-margin-kernel": fewkern.RecursiveSoftMargin(
                 graph="mfa", kernel=Gaussian(2.0), n_components=2, max_vectors=20
             ),
-            "soft-margin-sparse": fewkern.RecursiveSoftMargin(n_components=1, sparsity=0.1),
             "embedding-fisher": fewkern.GraphEmbedding(n_components=1),
             "embedding-recursive": fewkern.GraphEmbedding(n_components=2, recursive=True),
             "embedding-lpp": fewkern.GraphEmbedding(graph="lpp", n_components=2),

@@ -219,6 +219,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "no samples": lambda: Case(plain().X[:0], plain().y[:0]),
     "no features": lambda: Case(plain().X[:, :0], plain().y),
     "sparse": lambda: Case(sp.csr_array(plain().X), plain().y),
+    "sparse, 2^31 columns": lambda: Case(sp.csr_matrix((N, 2**31)), plain().y),
+    "sparse labels": lambda: replace(plain(), y=sp.csr_matrix(plain().y[:, None])),
     "empty sparse": lambda: Case(sp.csr_array((N, 2)), plain().y),
     "scalar": lambda: Case(3.0, 1),
     "None": lambda: Case(None, None),

@@ -37,6 +37,8 @@ ONCE_WRONG = (
     "labels as objects",
     "NaN",
     "text",
+    "sparse, 2^31 columns",
+    "sparse labels",
 )
 KERNELS_ONCE_WRONG = (
     "kernel function as_lists",

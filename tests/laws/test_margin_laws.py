@@ -8,7 +8,7 @@ from fewkern import graphs
 from fewkern.margins.embedding import graph_embedding
 from fewkern.margins.graphs import AllPairs
 from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import DensePoints, HingeProblem, Reflected
+from fewkern.margins.problems import HingeProblem, Reflected
 from fewkern.margins.ranking import OrderedPairs
 from fewkern.margins.recursion import class_problems, recursive_margin
 from fewkern.margins.soft import SoftMargin, recursive_soft_margin
@@ -62,7 +62,7 @@ def test_any_feasible_start_ends_in_the_same_hyperplane(seed, n, d, exponent):
     start = C * rng.integers(0, 3, n) / 2  # on either bound or between them
     up, down = start[signs > 0].sum(), start[signs < 0].sum()
     start = np.where(signs > 0, start * min(up, down) / (up or 1.0), start * min(up, down) / (down or 1.0))
-    hinges = HingeProblem(DensePoints(Z), signs, h, C)
+    hinges = HingeProblem(Z, signs, h, C)
     cold = minimize_hinge(hinges)
     warm = minimize_hinge(hinges, start)
     assert warm.stop in ("converged", "precision")

@@ -1,4 +1,6 @@
-"""Searches that end half way."""
+"""The search for better vectors, and what begins and ends it."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +27,26 @@ def test_a_search_ends_half_way_where_rows_held_out_see_no_gain():
     first, again = (objective(rows, half, POLICY)[0] for half in judged)
     assert first == again == ended
     assert went_on < ended < objective(rows, start, POLICY)[0]
+
+
+@pytest.mark.parametrize("factor", [0.01, 30.0])
+def test_steps_are_taken_in_units_of_the_metric(factor):
+    """With the metric in other units every step leads to the same Gaussians."""
+    rng = np.random.default_rng(0)
+    T = rng.standard_normal((150, 3))
+    rows = Rows(T, np.sin(2 * T[:, :1]) * T[:, 1:2], np.ones(150), linear_axes(T, POLICY))
+    start = replace(choose_start(rows, POLICY, 0).geometry(rows, 6)[0], directions=rng.normal(0.0, 0.1, (3, 2)))
+    scaled_rows = replace(rows, T=T * factor, axes=rows.axes / factor)
+    scaled_start = replace(
+        start,
+        vectors=start.vectors * factor,
+        log_scales=start.log_scales - np.log(factor),
+        directions=start.directions / factor,
+    )
+    found, scaled = move(rows, start, 8, POLICY, tol=0.0), move(scaled_rows, scaled_start, 8, POLICY, tol=0.0)
+    assert np.abs(found.vectors - start.vectors).max() > 0.1
+    np.testing.assert_allclose(scaled.vectors / factor, found.vectors, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(scaled.directions * factor, found.directions, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(30, 6), (6, 30), (5, 5)])

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from fewkern.margins.problems import Constrained, Reflected
+from fewkern.margins.problems import Reflected
 from fewkern.margins.recursion import class_problems, recursive_margin, tube_problem
 from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
 
@@ -95,38 +94,20 @@ def test_weights_are_repetitions():
     np.testing.assert_allclose(a.directions, b.directions, atol=1e-6)
 
 
-@pytest.mark.parametrize("strategy", ["ovr", "ovo"])
-def test_blocks_of_many_classes(strategy):
+def test_blocks_of_many_classes():
     rng = np.random.default_rng(0)
     codes = np.arange(90) % 3
     X = rng.normal(size=(90, 6)) + 2 * np.eye(6)[codes]
     X -= X.mean(axis=0)
-    size = 2 if strategy == "ovo" else None
-    problems = class_problems(codes, 3, np.ones(90), strategy)
-    r = recursive_margin(Reflected.start(X), problems, block_size=size)
+    problems = class_problems(codes, 3, np.ones(90))
+    r = recursive_margin(Reflected.start(X), problems)
     W = r.directions
     np.testing.assert_allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-12)
     np.testing.assert_allclose(X.T @ r.dual, W, atol=1e-7)
     assert sum(b.size for b in r.steps) == W.shape[1] >= 3
-    assert r.steps[0].size == (2 if strategy == "ovo" else 3)
+    assert r.steps[0].size == 3
     # every direction of the first block lies in the span of the hyperplanes of the problems
     assert recursive_margin(Reflected.start(X), problems, n_components=2).directions.shape == (6, 2)
-
-
-def test_constraints_on_sparse_samples_equal_reflections():
-    X, y = two_classes(n=80, d=7)
-    rng = np.random.default_rng(0)
-    X = X * (rng.random(X.shape) < 0.4)
-    mean = X.mean(axis=0)
-    weights = np.where(y > 0, 2.0, 1.0)
-    dense = recurse(X - mean, y, weights=weights)
-    space = Constrained.start(sp.csr_matrix(X), mean, ((X - mean) ** 2).sum(axis=1))
-    problems = class_problems((y > 0).astype(int), 2, weights)
-    sparse = recursive_margin(space, problems)
-    assert (sparse.stop, sparse.directions.shape) == (dense.stop, dense.directions.shape)
-    np.testing.assert_allclose(sparse.directions, dense.directions, atol=1e-6)
-    np.testing.assert_allclose(sparse.features, dense.features, atol=1e-6)
-    assert space.largest_norm() == pytest.approx(np.linalg.norm(X - mean, axis=1).max())
 
 
 def test_regression():

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from fewkern import graphs
-from fewkern.margins.convex import signed_pairs
+from fewkern.margins import soft
+from fewkern.margins.convex import ListedPairs, RankedPairs, signed_pairs
 from fewkern.margins.embedding import regularized_scatter
-from fewkern.margins.soft import SoftMargin, SoftMarginProblem, all_violate, score_order, soft_margin_direction
+from fewkern.margins.soft import SoftMargin, all_violate, score_order, soft_margin_direction
 from fewkern.margins.soft import recursive_soft_margin as recurse
 from tests.oracles.margins import align, labelled, pairs_of, soft_margin_directions, soft_margin_objective
 
@@ -34,19 +35,20 @@ def test_objective_equals_the_sum_over_pairs():
     rng = np.random.default_rng(0)
     for w in rng.normal(size=(3, Z.shape[1])) * 8:
         want = soft_margin_objective(Z, S, upper, lower, v, 0.7, w)
-        for pairs in (pair.pairs(), pair.pairs().edges()):
-            assert SoftMarginProblem(Z, S, pairs).convex_steps(0.7, w).value(w) == pytest.approx(want, rel=1e-10)
+        for steps, pairs in ((RankedPairs, pair.pairs()), (ListedPairs, pair.pairs().edges())):
+            assert steps(Z, S, pairs, 0.7).value(w) == pytest.approx(want, rel=1e-10)
 
 
 @pytest.mark.parametrize(
     "rule", [graphs.Fisher(), graphs.UDP(2), graphs.LPP(3), graphs.LFDA(4)], ids=lambda r: type(r).__name__
 )
 @pytest.mark.parametrize("delta_rel", [0.5, 5.0, 50.0])
-def test_sorted_form_equals_the_explicit_one(rule, delta_rel):
+def test_sorted_form_equals_the_explicit_one(rule, delta_rel, monkeypatch):
     Z, codes = data(n=80)
     pair = pair_for(rule, Z, codes)
-    exact = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel, listed=True)
-    fast = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel, listed=False)
+    exact = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel)
+    monkeypatch.setattr(soft, "_MAX_LISTED_PAIRS", 0)
+    fast = recursive_soft_margin(Z, pair, n_components=1, C=delta_rel)
     a, b = exact.steps[0], fast.steps[0]
     assert a.delta_0 == pytest.approx(b.delta_0, rel=0.5)  # ranges over all pairs, or over those of the graph
     if a.delta == pytest.approx(b.delta, rel=1e-9):
@@ -70,7 +72,7 @@ def test_the_convex_step_is_optimal():
     pair = pair_for(graphs.Fisher(), Z, codes)
     S, edges = regularized_scatter(pair, Z, 1e-2), pair.pairs().edges()
     w0 = np.random.default_rng(0).normal(size=Z.shape[1])
-    w, step = soft_margin_direction(SoftMarginProblem(Z, S, edges), w0, SoftMargin(C=20.0))
+    w, step = soft_margin_direction(Z, S, edges, w0, SoftMargin(C=20.0))
     G = signed_pairs(Z, edges, score_order(Z, w, np.arange(len(Z))))
     D = 2 * step.delta
     value = 0.5 * w @ S @ w + D * np.maximum(1 - G @ w, 0).sum()
@@ -86,9 +88,10 @@ def test_the_convex_step_is_optimal():
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_the_objective_never_rises(listed):
+def test_the_objective_never_rises(listed, monkeypatch):
+    monkeypatch.setattr(soft, "_MAX_LISTED_PAIRS", 10**6 if listed else 0)
     Z, codes = data(seed=3, n=90)
-    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), n_components=4, C=30.0, listed=listed)
+    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), n_components=4, C=30.0)
     assert len(result.steps) == 4
     for step in result.steps:
         assert np.all(np.diff(step.objectives) < 0)
@@ -103,7 +106,7 @@ def test_below_delta_0_the_direction_is_the_gini_fixed_point():
     for other in results[1:]:
         np.testing.assert_allclose(other.directions, results[0].directions, atol=1e-7)
     w = results[0].directions[:, 0]
-    again = all_violate(SoftMarginProblem(Z, S, pairs), score_order(Z, w, np.arange(len(Z))))[0]
+    again = all_violate(Z, S, pairs, score_order(Z, w, np.arange(len(Z))))[0]
     np.testing.assert_allclose(again / np.linalg.norm(again), w, atol=1e-7)
 
 
@@ -115,11 +118,11 @@ def test_margin_and_weight_scale_together():
     from dataclasses import replace
 
     w0 = np.random.default_rng(0).normal(size=Z.shape[1])
-    w, step = soft_margin_direction(SoftMarginProblem(Z, S, edges), w0, SoftMargin(C=10.0))
+    w, step = soft_margin_direction(Z, S, edges, w0, SoftMargin(C=10.0))
     c = 3.0
     # f = c is f = 1 with v / c and the whole sum times c
-    other = SoftMarginProblem(Z, S, replace(edges, v=edges.v / c, count=edges.count * c))
-    scaled, _ = soft_margin_direction(other, w0, SoftMargin(C=c * step.delta, scale_C=False))
+    other = replace(edges, v=edges.v / c, count=edges.count * c)
+    scaled, _ = soft_margin_direction(Z, S, other, w0, SoftMargin(C=c * step.delta, scale_C=False))
     np.testing.assert_allclose(scaled, c * w, rtol=1e-5)
 
 
@@ -143,36 +146,3 @@ def test_nothing_to_see():
     Z = np.zeros((6, 3))
     pair = pair_for(graphs.Fisher(), Z, np.arange(6) % 2)
     assert recursive_soft_margin(Z, pair).directions.shape == (3, 0)
-
-
-def sparse_data(seed=0):
-    rng = np.random.default_rng(seed)
-    codes = np.arange(100) % 3
-    M = np.zeros((3, 120))
-    M[:, :8] = 1.6 * rng.normal(size=(3, 8))
-    Z = rng.normal(size=(100, 120)) + M[codes]
-    return Z - Z.mean(axis=0), codes
-
-
-def test_sparse_directions_find_the_relevant_features():
-    Z, codes = sparse_data()
-    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), sparsity=0.4, n_components=2)
-    W = result.directions
-    assert W.shape == (120, 2)
-    np.testing.assert_allclose(np.linalg.norm(W, axis=0), 1)
-    assert np.all((W != 0).sum(axis=0) < 20)
-    assert np.linalg.norm(W[:8]) > 3 * np.linalg.norm(W[8:])
-    for step in result.steps:
-        assert np.all(np.diff(step.objectives) < 0)
-
-
-def test_sparse_directions_on_explicit_edges():
-    Z, codes = sparse_data(1)
-    W = recursive_soft_margin(Z, pair_for(graphs.MFA(3, 60), Z, codes), sparsity=0.4, n_components=1).directions
-    assert 0 < (W != 0).sum() < 40
-
-
-def test_too_much_sparsity_leaves_nothing():
-    Z, codes = data()
-    result = recursive_soft_margin(Z, pair_for(graphs.Fisher(), Z, codes), sparsity=1.5, C=0.1)
-    assert result.stop == "penalty"

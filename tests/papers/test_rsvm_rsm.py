@@ -197,14 +197,14 @@ def test_recorded_stories():
         assert figure.mean == pytest.approx(figure.published, abs=tolerance), (figure.row.label, figure.name)
 
 
-def test_one_against_one_blocks_on_digits():
-    """Methods A7: 1-NN on 600 training digits, c - 1 directions of all pairs of classes: 97.6 %."""
+def test_blocks_of_ten_classes_on_digits():
+    """Methods A7: 1-NN on 600 training digits, nine directions of every class against the rest: 96.5 to 96.9 %."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:600], order[600:]
     X = X / 16.0
     data = (X[train], y[train], X[test], y[test])
-    model = RecursiveSVM(multi_class="ovo", C=1.0, n_components=9)
+    model = RecursiveSVM(C=1.0, n_components=9)
     assert accuracies(model, data, [9])[0] > 95.0
 
 

@@ -67,10 +67,10 @@ def test_a_summary_has_the_mean_size_of_every_share():
 def test_many_features_end_in_one_bar():
     shares = RNG.normal(size=30)
     display = WaterfallDisplay(shares, 1.0, [f"f{j}" for j in range(30)]).plot()
-    assert labels(display)[-1] == "18 others"
+    assert labels(display)[-1] == "10 others"
     last = max(display.ax_.patches, key=lambda bar: bar.get_y())
     assert_allclose(last.get_x() + last.get_width(), 1 + shares.sum())
-    assert labels(SharesDisplay(np.abs(shares), [f"f{j}" for j in range(30)]).plot())[-1] == "18 others"
+    assert labels(SharesDisplay(np.abs(shares), [f"f{j}" for j in range(30)]).plot())[-1] == "10 others"
     plt.close("all")
 
 

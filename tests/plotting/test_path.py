@@ -36,9 +36,9 @@ def test_the_chosen_curve_and_the_chosen_model():
     assert len(curves) == others + 2
     np.testing.assert_allclose(curves[-2], np.sqrt(model.path_.error[k, r]))
     np.testing.assert_allclose(curves[-1], np.sqrt(model.path_.error[k, r, L]))
-    assert labels(display) == ("number of vectors", "root mean square error\non samples left out")
+    assert labels(display) == ("number of vectors", "RMSE on samples left out")
     rmse = np.sqrt(model.held_out_error_)
-    assert f"chosen: {L} vectors\n(root mean square error {rmse:.3g} on held-out samples)" in legend(display)
+    assert f"chosen: {L} vectors\n(RMSE {rmse:.3g} on held-out samples)" in legend(display)
     assert "other length scales" in legend(display)
     assert f"length scale {model.path_.setting['length_scale']:.3g}, alpha {model.alpha_:.3g}" in legend(display)
     assert legend_is_outside(display)
@@ -60,7 +60,7 @@ def test_a_kernel_fisher_machine_says_what_held_out_samples_say(estimator):
     X = np.random.default_rng(0).normal(size=(120, 3))
     model = estimator().fit(X, X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4)
     lines = legend(PathDisplay.from_estimator(model))
-    assert lines[-1].endswith(f"({100 * model.held_out_error_:.1f}% of held-out samples wrong)")
+    assert lines[-1].endswith(f"({100 * model.held_out_error_:.1f}% of held-out samples misclassified)")
     assert not any("moved" in line for line in lines)
 
 
@@ -106,7 +106,7 @@ def test_sizes_that_are_not_an_axis():
     error, size = np.array([[0.3, 0.2], [0.4, 0.1]]), np.array([[1.0, 4.5], [2.0, 9.0]])
     axes = {"length_scale": (1.0, 2.0), "alpha": (0.1, 0.01)}
     display = PathDisplay(Path(axes, error, np.zeros((2, 2)), (1, 1), size, "cross-validated error")).plot()
-    assert labels(display) == ("number of vectors (mean of the folds)", "held-out samples\nclassified wrongly")
+    assert labels(display) == ("number of vectors (mean of the folds)", "held-out samples\nmisclassified")
     assert "chosen: 9 vectors" in legend(display)
     assert "length scale 2, alpha 0.01" in legend(display)
 

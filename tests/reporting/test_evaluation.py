@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern.reporting.evaluation import Score, baselines, quality, recommend, score
+from fewkern.reporting.evaluation import Counted, Score, compare, decides_alone, judge, recommend, score
 from fewkern.reporting.findings import find
 from fewkern.reporting.holdout import ReportSettings, predict_held_out, was_fitted_to
-from fewkern.reporting.importances import decides_alone
+from fewkern.reporting.quality import baselines, quality
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, churn_table, customers, iris_model, judged, price_model
 
@@ -48,6 +48,30 @@ def test_a_mean_error_has_students_interval():
     found = score("x", errors)
     assert (found.low, found.high) == pytest.approx(stats.t.interval(0.95, 29, errors.mean(), stats.sem(errors)))
     assert score("x", errors[:1]).high == np.inf
+
+
+class TestRowsThatBelongTogether:
+    groups = np.repeat(np.arange(20), 10)
+
+    def test_intervals_count_groups(self):
+        errors = np.repeat(np.random.default_rng(0).exponential(size=20), 10)
+        one_each = errors[::10]
+        found = Counted(groups=self.groups).interval(errors)
+        assert found == pytest.approx(stats.t.interval(0.95, 19, one_each.mean(), stats.sem(one_each)))
+        wrong = np.repeat(np.arange(20) < 5, 10)
+        low, high = Counted(groups=self.groups).interval(wrong)
+        assert high - low == pytest.approx(score("x", wrong[::10]).high - score("x", wrong[::10]).low, rel=0.1)
+
+    def test_a_row_without_weight_does_not_count(self):
+        counted, wrong = Counted(weights=np.repeat([1.0, 0.0], 100)), np.arange(200) >= 100
+        assert counted.mean(wrong) == (0.0, 0.0)
+        scores, _ = judge(np.zeros(200), {"x": wrong.astype(float)}, True, counted)
+        assert scores[0].value == 0.0
+
+    def test_groups_decide_whether_a_difference_is_chance(self):
+        own, other = np.zeros(200), np.repeat([1.0] * 2 + [0.0] * 18, 10)
+        assert compare(own, other) == "better"
+        assert compare(own, other, Counted(groups=self.groups)) == "perhaps better"
 
 
 class TestHowRowsAreJudged:
@@ -181,16 +205,17 @@ class TestClassQuality:
         right = int((self.truth == self.predicted).sum())
         yes, found = int((self.truth == "yes").sum()), int(((self.truth == "yes") & (self.predicted == "yes")).sum())
         said = self.found.sentences
-        first = f"It predicts churn correctly for {right} of 400 rows that it had not seen: {right / 4:.1f}%"
+        first = f"It predicts churn correctly for {right} of 400 rows it had not seen: {right / 4:.1f}%"
         assert said[0].startswith(first)
-        assert "clearly better than always predicting 'no'" in said[1]
-        assert said[2] == f"A linear model is right just as often ({right / 4:.1f}%)."  # it predicts the same
-        assert said[3].startswith(f"It finds {found} of {yes} rows with 'yes' ({found / yes:.0%})")
+        common = f"{np.mean(self.truth == 'no'):.1%}"
+        assert said[1] == f"Always predicting 'no' is right for {common} of rows; this model is clearly better."
+        assert said[2] == f"A linear model is right for {right / 4:.1f}% of rows; this model is no better."
+        assert said[3] == f"It finds {found} of {yes} rows of class 'yes' ({found / yes:.0%})."
 
     def test_no_better_than_always_no(self):
         found = of_two(self.truth, np.full(400, "no "))
         assert found.verdicts == ("worse",)
-        assert "clearly worse than always predicting 'no'" in found.sentences[1]
+        assert "this model is clearly worse" in found.sentences[1]
 
 
 def of_two(truth, said):
@@ -200,20 +225,20 @@ def of_two(truth, said):
 def test_never_predicted():
     found = of_two(["no"] * 299 + ["yes"], ["no"] * 300)
     assert found.verdicts == ("no better",)
-    assert found.sentences[1] == "That is no better than always predicting 'no', which is right for 99.7% of rows."
-    assert found.sentences[2] == "It never predicts 'yes': it finds none of the 1 row with 'yes'."
+    assert found.sentences[1] == "Always predicting 'no' is right for 99.7% of rows; this model is no better."
+    assert found.sentences[2] == "It never predicts 'yes': it finds none of the 1 row of this class."
 
 
 def test_a_little_better_may_be_chance():
     found = of_two(["no"] * 6 + ["yes"] * 2, ["no"] * 7 + ["yes"])
     assert found.verdicts == ("perhaps better",)
     assert found.sentences[1] == "With 8 rows this is a rough estimate."
-    assert "with 8 rows it may be chance" in found.sentences[2]
+    assert "this model is slightly better, which may be chance" in found.sentences[2]
 
 
 def test_the_rarer_class_is_the_one_that_people_look_for():
     found = of_two(["yes"] * 9 + ["no"] * 3, ["yes"] * 10 + ["no"] * 2)
-    assert "It finds 2 of 3 rows with 'no' (67%)." in found.sentences
+    assert "It finds 2 of 3 rows of class 'no' (67%)." in found.sentences
 
 
 @pytest.mark.parametrize(("hits", "verdict"), [(4, "perhaps better"), (5, "better")])
@@ -232,8 +257,8 @@ def test_many_classes():
     truth, said = [0, 0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 1, 1]
     found = quality(judged(truth, said, classes=[0, 1, 2]), constant(truth, 2), "class")
     assert found.sentences[0].startswith("It names the right class for 5 of 7 rows")
-    last = "It does best with 0 (2 of 2 found) and worst with 2 (1 of 3 found, most often taken for 1: 2 times)."
-    assert found.sentences[-1] == last
+    last = "Recall is highest for 0 (2 of 2 rows) and lowest for 2 (1 of 3 rows), most often predicted as 1 instead"
+    assert found.sentences[-1] == f"{last} (2 times)."
 
 
 class TestRegressionQuality:
@@ -248,17 +273,21 @@ class TestRegressionQuality:
         assert own.r2 == pytest.approx(metrics.r2_score(truth, found.predicted))
         assert made.verdicts == ("better", "better")
         text = " ".join(made.sentences)
-        assert "Its predictions of price are off by" in text
+        assert text.startswith("On 200 rows it had not seen, its predictions of price are off by")
         assert f"(R² {own.r2:.2f})" in text
-        assert "clearly better than always predicting the mean" in text
-        assert "A linear model is off by" in text
+        assert f"(95% CI {own.low:.3f} to {own.high:.3f}; RMSE {own.rmse:.2f})" in text
+        assert (
+            f"Always predicting the mean has an RMSE of {made.scores[1].rmse:.2f}; this model is clearly better."
+            in text
+        )
 
     def test_noise_is_no_better_than_the_mean(self):
         rng = np.random.default_rng(0)
         truth = rng.normal(size=100)
         made = quality(judged(truth, rng.normal(size=100)), constant(truth, truth.mean()), "y")
         assert made.verdicts == ("worse",)
-        assert "clearly worse than always predicting the mean" in " ".join(made.sentences)
+        assert "Always predicting the mean has" in " ".join(made.sentences)
+        assert "this model is clearly worse" in " ".join(made.sentences)
         assert "explains 0% of the variance" in " ".join(made.sentences)
 
     def test_a_constant_target(self):
@@ -295,17 +324,21 @@ def test_recommendations(scores, verdicts, advice):
     assert advice in recommend(tuple(Score(name, value, 0.0, 1.0) for name, value in zip(names, scores)), verdicts)
 
 
-@pytest.mark.parametrize("task", ["classify", "regress"])
-def test_a_column_that_decides_alone(task):
+@pytest.mark.parametrize("classify", [True, False])
+def test_a_column_that_decides_alone(classify):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
-    X[:, 0] = X[:, 0] > 0 if task == "classify" else X[:, 0]
-    y = np.where(X[:, 0] > 0, "yes", "no") if task == "classify" else 3 * X[:, 0]
-    noisy = np.where(rng.random(300) < 0.2, "no", y) if task == "classify" else y + 0.5 * rng.normal(size=300)
-    assert decides_alone(X[:, :1], y, task)
-    assert not decides_alone(X[:, 1:], y, task)
-    assert not decides_alone(X[:, :1], noisy, task)
-    assert not decides_alone(X[:, :1], np.full(300, y[0]), task)  # nothing to decide
+    X[:, 0] = X[:, 0] > 0 if classify else X[:, 0]
+    y = np.where(X[:, 0] > 0, "yes", "no") if classify else 3 * X[:, 0]
+    noisy = np.where(rng.random(300) < 0.2, "no", y) if classify else y + 0.5 * rng.normal(size=300)
+
+    def decides(column, y):
+        return decides_alone((column[::2], column[1::2]), (y[::2], y[1::2]), classify)
+
+    assert decides(X[:, :1], y)
+    assert not decides(X[:, 1:], y)
+    assert not decides(X[:, :1], noisy)
+    assert not decides(X[:, :1], np.full(300, y[0]))  # nothing to decide
 
 
 def test_a_leak_is_asked_about():
@@ -314,6 +347,6 @@ def test_a_leak_is_asked_about():
     columns = ["age", "noise", "left"]
     model = fewkern.FeatureVectorDiscriminant(max_vectors=12).fit(leaky[columns], y)
     found = find(subject_of(model, leaky[columns], y), QUICK)
-    assert found.leak.startswith("Column 'left' alone decides: it predicts churn almost perfectly. Is it known before")
+    assert found.leak.startswith("Column 'left' alone predicts churn almost perfectly. Is it known before")
     model, frame, y = churn_model()
     assert find(subject_of(model, frame, y), QUICK).leak == ""

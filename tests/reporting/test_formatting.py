@@ -37,7 +37,8 @@ def test_numbers(value, words):
 
 
 @pytest.mark.parametrize(
-    ("share", "words"), [(0, "0.0%"), (1, "100.0%"), (0.2567, "25.7%"), (1e-5, "<0.1%"), (0.99999, ">99.9%")]
+    ("share", "words"),
+    [(0, "0.0%"), (1, "100.0%"), (0.2567, "25.7%"), (0.0025, "0.25%"), (1e-5, "<0.01%"), (0.99999, ">99.9%")],
 )
 def test_percent(share, words):
     assert percent(share) == words

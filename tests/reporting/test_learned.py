@@ -120,5 +120,5 @@ def test_whether_rows_are_those_of_the_fit():
 
 def test_the_whole_page():
     page = fewkern.report(moved_model(), *data(), settings=QUICK).html
-    for words in ("They were moved during the fit", "fewkern.to_c(model", "How the number of vectors was chosen"):
+    for words in ("The fit moved them", "fewkern.to_c(model", "How the number of vectors was chosen"):
         assert words in page

@@ -260,7 +260,7 @@ def test_a_leak_stands_in_place_of_the_recommendation():
     assert f'<p class="advice">{made.findings.quality.recommendation}</p>' in made.html
     X = X.assign(cost=y / 1000)
     page = report(fewkern.FeatureVectorRegressor(max_vectors=10).fit(X, y), X, y, settings=QUICK).html
-    assert '<p class="advice leak">Column &#39;cost&#39; alone decides: it predicts price almost perfectly.' in page
+    assert '<p class="advice leak">Column &#39;cost&#39; alone predicts price almost perfectly.' in page
     assert 'class="advice">' not in page
 
 

@@ -13,8 +13,7 @@ import fewkern
 from fewkern.reporting.findings import find
 from fewkern.reporting.importances import importances
 from fewkern.reporting.subject import subject_of
-from fewkern.tables import encoder
-from tests.reporting.helpers import QUICK, price_model
+from tests.reporting.helpers import QUICK, churn_table, price_model
 
 
 @cache
@@ -36,21 +35,11 @@ def rents():
     return fewkern.TableModel(max_vectors=8).fit(frame, "left"), frame
 
 
-def test_a_table_is_encoded_once(monkeypatch):
-    model, frame = rents()
-    encoded = []
-    monkeypatch.setattr(
-        encoder, "encode", lambda columns, rows, own=encoder.encode: encoded.append(len(rows)) or own(columns, rows)
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fewkern.report(model, frame, settings=QUICK)
-    assert encoded == [len(frame), 1, 1]  # the last two are the rows that are explained
-
-
 def test_the_page_has_the_notes_and_the_command():
     model, frame = rents()
-    page = fewkern.report(model, frame, settings=QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = fewkern.report(model, frame, settings=QUICK)
     assert page.findings.predictions.how == "held out"
     assert "are not numbers (&#39;n/k&#39;), taken as missing" in page.html
 
@@ -124,6 +113,18 @@ def test_rows_that_the_model_was_not_fitted_to():
     large = fewkern.TableModel(max_vectors=8).fit(frame, "left")
     large.facts_ = type(large.facts_)(**(vars(large.facts_) | {"rows": len(frame) - held}))
     found = find(subject_of(large, frame), QUICK)
-    assert "the model was not fitted to them" in found.remarks[0]
+    assert "which the model was not fitted to" in found.remarks[0]
     assert not found.predictions.seen
     assert "for new rows expect" not in found.uncertainty.sentences[0]
+
+
+def test_a_report_states_the_error_of_the_summary():
+    """With groups, with weights, and with neither: one judgement."""
+    model, frame = churn_table()
+    rng = np.random.default_rng(0)
+    shops, weights = np.repeat(np.arange(24), 10), rng.uniform(0.5, 3, len(frame))
+    for roles in ({}, {"groups": shops}, {"sample_weight": weights}):
+        model = fewkern.TableModel(max_vectors=8).fit(frame, "churn", **roles)
+        own = find(subject_of(model, frame), QUICK).quality.scores[0]
+        stated = model.judgement_
+        assert (own.value, own.low, own.high) == pytest.approx((stated.value, stated.low, stated.high))

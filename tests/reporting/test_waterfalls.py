@@ -1,14 +1,13 @@
 """Two predictions of a report, column by column."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from fewkern import FeatureVectorRegressor, KernelRegressor, TableModel, report
 from fewkern.reporting.errors import worst_rows
-from fewkern.reporting.findings import find
-from fewkern.reporting.subject import subject_of
-from fewkern.reporting.waterfalls import explained_rows
 from tests.reporting.helpers import QUICK
 
 RNG = np.random.default_rng(0)
@@ -18,15 +17,15 @@ NUMBERS = X["u"] ** 2 + 0.1 * RNG.normal(size=80)
 
 def test_the_worst_and_a_typical_row():
     model = KernelRegressor(n_vectors=5).fit(X, NUMBERS)
-    subject = subject_of(model, X, NUMBERS)
-    predictions = find(subject, QUICK).predictions
-    found = explained_rows(subject, predictions)
-    assert len(found) == 2
-    worst = worst_rows(predictions)[0][0]
-    assert f"row {worst}, the largest difference" in found[0][1]
-    assert "a typical one" in found[1][1]
-    assert found[0][0].value == pytest.approx(model.predict(X)[worst])
-    assert max(len(label) for label in found[0][0].labels) <= 31
+    made = report(model, X, NUMBERS, settings=QUICK)
+    worst = worst_rows(made.findings.predictions)[0][0]
+    first, second = re.findall(
+        r"for row (\d+), (.*?): from [\d.]+, the mean over the background, to (\d+\.\d+)", made.html
+    )[::2]
+    assert first[:2] == (str(worst), "the largest difference")
+    assert float(first[2]) == pytest.approx(model.predict(X)[worst], rel=1e-3)
+    assert second[1] == "a typical one"
+    assert "a long name that leaves no ro…" in made.html  # it leaves room for the bars
 
 
 def test_the_page_of_a_table_has_them():

@@ -7,20 +7,20 @@ import pytest
 
 from fewkern import SparseKernelFisher
 from fewkern.datasets import make_banana
+from fewkern.fisher import problem
 from fewkern.kernels import Gaussian
 
 pytestmark = pytest.mark.scale
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0])
-def test_memory_is_of_the_order_of_samples_times_candidates(q):
+def test_memory_is_of_the_order_of_samples_times_candidates(q, monkeypatch):
     n, candidates = 20_000, 60
+    monkeypatch.setattr(problem, "_MAX_CANDIDATES", candidates)
     X, y = make_banana(n)
     tracemalloc.start()
     try:
-        model = SparseKernelFisher(kernel=Gaussian(length_scale=0.5), alpha=1e-3, q=q, max_candidates=candidates).fit(
-            X, y
-        )
+        model = SparseKernelFisher(kernel=Gaussian(length_scale=0.5), alpha=1e-3, q=q).fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -55,7 +55,7 @@ def test_equal_rows_with_different_classes():
 def test_columns_that_say_little_or_everything():
     table = clean().assign(rare=lambda t: (t.index == 9).astype(int), result=lambda t: (t["side"] == "left") * 2.5)
     assert said(table) == (
-        "column 'rare' is 0 in 99.7% of the rows: it can say little",
+        "column 'rare' is 0 in 99.7% of the rows: it carries little information",
         "column 'result' alone decides: is it known before 'side' is? If not, drop it",
     )
     numbers = clean().assign(price=lambda t: t["east"] + t["north"] ** 2).drop(columns="side")

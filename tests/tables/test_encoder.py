@@ -36,7 +36,7 @@ def test_numbers_are_standardized_and_categories_one_hot(frame):
     expected = np.array([[1.0, 0, 1, 1], [3, 1, 0, 0], [3, 0, 0, 1], [8, 0, 1, 1]])  # the median is 3
     np.testing.assert_allclose(X, (expected - expected.mean(axis=0)) / expected.std(axis=0))
     assert encoder.notes_ == (
-        "column 'fixed' is the same in every row and left out",
+        "column 'fixed' is the same in every row and was left out",
         "column 'size': 1 missing value replaced by the median 3",
         "column 'colour': 1 missing value counts as no category",
     )
@@ -98,6 +98,8 @@ def test_cells_are_the_way_back(frame):
     assert back["on"].tolist() == [True, False, True, True]
     assert back["day"].tolist() == ["2020-01-01", "2020-01-05", "2020-03-01", "2021-01-01"]
     assert back["count"].tolist() == [3, 1, 2, 2]
+    moved = encoder.transform(frame.assign(day=dates, count=[3, 1, 2, 2])) + 1e-4
+    assert encoder.cells(moved)["day"][0] == "2020-01-01"  # no time where the table has none
 
 
 def test_numbers_of_features_add_up_to_those_of_columns(frame):
@@ -108,11 +110,11 @@ def test_numbers_of_features_add_up_to_those_of_columns(frame):
 @pytest.mark.parametrize(
     ("new", "remark"),
     [
-        ({"size": [None, None]}, "column 'size' is empty here: the median 3 stands in every row"),
+        ({"size": [None, None]}, "column 'size' is empty here: every row gets the median 3"),
         ({"colour": [None, None]}, "column 'colour' is empty here: every row counts as no category"),
         (
             {"size": [1e9, 2.0]},
-            r"column 'size': 1 of 2 rows lies far outside of what the model was fitted with \(1 to 8",
+            r"column 'size': 1 of 2 rows lies far outside the range of the fitted rows \(1 to 8",
         ),
         ({"size": ["n/k", "2"]}, r"column 'size': 1 of 2 cells is not a number \('n/k'\), taken as missing"),
         ({"size": ["?", "?"]}, "column 'size' is empty here"),

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.metrics import r2_score, root_mean_squared_error
 
-from fewkern.reporting.evaluation import linear_predictions, wilson
+from fewkern.reporting.evaluation import wilson
 from fewkern.tables.evaluate import (
     HeldOutRows,
     judge_classes,
@@ -63,7 +63,7 @@ def test_a_fit_without_rows_held_out_is_judged_by_its_own_error():
     assert found.how == "cross-validated"
     assert judge_fit("classify", 0.0, y[-5:]).verdict.endswith("on 5 rows the difference may be chance")
     numbers = RNG.normal(size=100)
-    good = judge_fit("regress", 0.01, numbers)
+    good = judge_fit("regress", 0.1, numbers)
     assert good.verdict.startswith("better than always answering the mean")
     assert good.r2 == pytest.approx(1 - 0.01 / np.var(numbers))
 
@@ -75,12 +75,3 @@ def test_densities_are_judged_beside_one_normal_distribution():
     found = judge_density(np.zeros(20), -np.ones(20))
     assert (found.value, found.baseline) == (0.0, -1.0)
     assert found.verdict == "better than one normal distribution"
-
-
-def test_the_linear_model():
-    X = RNG.normal(size=(100, 2))
-    np.testing.assert_allclose(linear_predictions(X, X[:, 0], X, "regress", 0), X[:, 0], atol=0.1)
-    labels = np.where(X[:, 0] > 0, "b", "a")
-    assert np.mean(linear_predictions(X, labels, X, "classify", 0) == labels) > 0.95
-    assert linear_predictions(np.zeros((3, 3000)), labels[:3], X, "classify", 0) is None
-    assert linear_predictions(X, np.full(100, "a"), X, "classify", 0) is None

@@ -10,8 +10,13 @@ import fewkern
 from fewkern import FeatureVectorRegressor, KernelExpansion, save
 from fewkern.datasets import make_sinc
 from fewkern.kernels import Gaussian
-from tests.app.test_commands import _elsewhere, banana, fails, mixed, run  # noqa: F401 - the fixture works here too
+from tests.app.test_commands import banana, fails, mixed, run
 from tests.io.running import Compiled, compile_library, run_onnx
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
 def test_a_classifier_of_a_table_takes_the_cells_of_the_table(tmp_path):

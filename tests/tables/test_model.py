@@ -1,11 +1,14 @@
 """One object for a table: fit, predict, judge, keep, save."""
 
+import copy
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
@@ -170,7 +173,7 @@ def test_a_density_never_sees_a_value_in_place_of_a_missing_one():
     frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
     frame.loc[:59, "b"] = np.nan
     fitted = TableModel(task="density").fit(frame)
-    assert "60 rows with missing values were left out: a density is of complete rows" in fitted.notes_
+    assert "60 rows with missing values left out: a density is of complete rows" in fitted.notes_
     assert fitted.facts_.rows == 140
     complete = TableModel(task="density").fit(frame.iloc[60:])
     np.testing.assert_array_equal(fitted.score_samples(frame.iloc[60:]), complete.score_samples(frame.iloc[60:]))
@@ -288,7 +291,8 @@ def test_summary_without_warnings():
         ({"prefer": "cheap"}, "side", "'prefer' parameter"),
         ({"task": "reduce", "prefer": "sparse"}, None, "prefer: the model 'pca' has no such setting"),
         ({}, "Side", r"target: there is no column 'Side'; did you mean 'side'\?"),
-        ({}, [1, 2, 3], "target: 3 values for 120 rows"),
+        ({}, [1, 2, 3], "target: expected one value for each of 120 rows, got 3 values"),
+        ({}, np.zeros((120, 1, 1)), r"target: .* got an array of the shape \(120, 1, 1\)"),
         ({"drop": ["x0", "x1"]}, "side", "no usable column besides the target"),
         ({"task": "reduce", "model": "embedding"}, "x1", "the target 'x1' holds numbers, not classes"),
     ],
@@ -309,8 +313,40 @@ def test_more_problems(model):
         model.score(messy().drop(columns="side"))
     with pytest.raises(ValueError, match="no row of the table has a target 'side'"):
         model.score(messy().assign(side=None))
-    with pytest.raises(ValueError, match="2 values for 120 rows"):
+    with pytest.raises(ValueError, match="expected one value for each of 120 rows, got 2 values"):
         model.score(messy(), ["left", "right"])
+
+
+class Unreadable:
+    def __str__(self):
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"), [(Unreadable(), "Unreadable: RuntimeError"), (Decimal("sNaN"), "Decimal: InvalidOperation")]
+)
+def test_cells_that_cannot_be_read_are_named(model, cell, kind):
+    cells = pd.Series([1.5, 2.5, cell] * 40, dtype=object)
+    message = rf"column 'bad' has a cell in row 3 that cannot be read \({kind}\)"
+    spoiled = banana().assign(bad=cells)
+    for target in ("side", "bad"):
+        with pytest.raises(ValueError, match=message):
+            TableModel(**QUICK).fit(spoiled, target)
+    with pytest.raises(ValueError, match=message):
+        model.predict(messy().assign(bad=cells))
+    with pytest.raises(ValueError, match="target has a cell in row 3"):
+        TableModel(**QUICK).fit(banana(), list(cells))
+
+
+def test_sparse_input_is_refused_with_a_way_out():
+    frame = banana()
+    labels = sp.csr_matrix((frame["side"] == "left").to_numpy(dtype=float)[:, None])
+    with pytest.raises(TypeError, match=r"target: expected one value per row, got a sparse array; pass .*\.ravel"):
+        TableModel(**QUICK).fit(frame[["x0", "x1"]], labels)
+    with pytest.raises(TypeError, match=r"got a sparse matrix; pandas.DataFrame.sparse.from_spmatrix makes one"):
+        TableModel(**QUICK).fit(sp.csr_matrix((120, 2**31)), frame["side"])
 
 
 def test_explain_adds_up_the_features_of_a_column():
@@ -336,3 +372,53 @@ def test_explain_names_classes_and_targets():
     assert TableModel(holdout=0, n_vectors=5).fit(table, "kind").explain(table).output_names == ("a", "b", "c")
     table = frame.assign(p=frame["u"] ** 2, q=frame["v"])
     assert TableModel(holdout=0, n_vectors=5).fit(table, ["p", "q"]).explain(table).output_names == ("p", "q")
+
+
+@pytest.mark.filterwarnings("ignore:.*are among the samples that the model keeps")
+@pytest.mark.parametrize("target", ["price", ["price", "x1"]])
+def test_rows_are_forgotten_in_the_units_of_the_table(target, tmp_path):
+    """Rows that spoil the model, gaps and categories included, leave it as it is without them."""
+    frame = messy().assign(price=lambda t: t["x1"] * 1000).drop(columns="side")
+    spoiled = frame.head(30).assign(price="9,000")
+    model = TableModel(max_vectors=8, holdout=0).fit(frame, target, sample_weight=np.ones(120))
+    before, (rows, features) = model.predict(frame), (model.facts_.rows, model.encoder_.encode(spoiled).values)
+    targets = np.full(30, 9000.0) if target == "price" else np.column_stack([np.full(30, 9000.0), spoiled["x1"]])
+    model.estimator_.partial_fit(features, targets)
+    assert np.abs(model.predict(frame) - before).max() > 10
+    model = fewkern.load(model.save(tmp_path / "m", with_sums=True))
+    again = model.forget(spoiled.assign(w="1"), sample_weight="w")
+    assert again is model
+    np.testing.assert_allclose(model.predict(frame), before, atol=1e-5)
+    assert model.facts_.rows == rows - 30
+    assert not {"price", "row"} & set(model.kept().columns)
+    assert model.held_out_ is None
+
+
+@pytest.mark.filterwarnings("ignore:.*are among the samples that the model keeps")
+def test_classes_are_forgotten_and_rows_without_one_are_ignored():
+    frame = messy()
+    fitted = TableModel(max_vectors=5, holdout=0).fit(frame, "side")
+    if fitted.estimator_.loss_ == "logistic":
+        with pytest.raises(ValueError, match="logistic regression, which do not come from sums"):
+            fitted.forget(frame.head(20))
+        fitted.estimator_.partial_fit(fitted.encoder_.encode(frame).values[:5], frame["side"][:5])
+    expected = copy.deepcopy(fitted.estimator_).forget(
+        fitted.encoder_.encode(frame).values[[*range(11), *range(12, 20)]], frame["side"].drop(11)[:19]
+    )
+    fitted.forget(frame.head(20))
+    np.testing.assert_allclose(fitted.predict_proba(frame), expected.predict_proba(fitted.encoder_.transform(frame)))
+
+
+def test_what_cannot_be_forgotten(tmp_path):
+    frame = messy().assign(price=lambda t: t["x1"] * 1000).drop(columns="side")
+    fitted = TableModel(max_vectors=5, holdout=0).fit(frame, "price")
+    with pytest.raises(ValueError, match="the table has no column 'price' to compare with"):
+        fitted.forget(frame.drop(columns="price"))
+    with pytest.raises(ValueError, match="got 120 rows, but the model has learned from 120, and one must be left"):
+        fitted.forget(frame)
+    with pytest.raises(ValueError, match="no rows could have the sums that would be left"):
+        fitted.forget(frame.head(20).assign(price=1e9))
+    with pytest.raises(ValueError, match="came from a file, which holds no sums over its samples"):
+        fewkern.load(fitted.save(tmp_path / "m")).forget(frame.head(5))
+    discriminant = TableModel(model="discriminant", **QUICK).fit(messy(), "side")
+    assert not hasattr(discriminant, "forget")

@@ -87,7 +87,7 @@ def test_keep_and_drop():
 def test_densities_see_numbers_only():
     found = infer_schema(frame().assign(on=[True, False] * 6), numbers_only=True)
     assert [f.name for f in found.used] == ["x", "y"]
-    assert "columns 'word', 'on' are no numbers, which a density needs, and left out" in found.notes
+    assert "columns 'word', 'on' are not numeric, as a density needs, and were left out" in found.notes
 
 
 def test_an_index_is_used_where_there_is_nothing_else():
@@ -98,32 +98,30 @@ def test_many_remarks_are_cut_short():
     wide = pd.DataFrame({f"d{k}": pd.date_range("2020-01-01", periods=12) for k in range(20)})
     assert infer_schema(wide).notes[-1] == "and 12 more columns with such remarks"
     constant = pd.DataFrame({f"c{k}": [1, 1] for k in range(20)} | {"x": [1, 2]})
-    assert infer_schema(constant).notes[0].endswith("... (20 in all) are the same in every row and left out")
+    assert infer_schema(constant).notes[0].endswith("... (20 in all) are the same in every row and were left out")
 
 
 def test_what_to_do_is_said():
     dates = pd.Series([f"{1 + k % 12:02d}/{1 + k % 7:02d}/2024" for k in range(60)])
     assert infer_column("when", dates).note.endswith(
-        "; day and month may be the other way round: either order fits, %m/%d/%Y was taken"
+        "; day and month may be swapped: both orders fit, and %m/%d/%Y was used"
     )
     free = infer_column("notes", pd.Series([f"called on day {k}, no answer yet" for k in range(30)]))
     assert (free.kind, free.note) == (
         "names",
-        "column 'notes' holds free text and was left out: make numbers of it first, for example with TfidfVectorizer",
+        "column 'notes' holds free text and was left out: turn it into numbers first, for example with TfidfVectorizer",
     )
     lists = infer_column("tags", pd.Series([[k, 1] for k in range(9)]))
     assert (lists.kind, lists.note) == (
         "names",
-        "column 'tags' holds lists and was left out: make columns of them first",
+        "column 'tags' holds lists and was left out: turn them into columns first",
     )
 
 
 def test_spellings_of_a_category():
     cells = pd.Series(["one year", "one year", "one Year", "two-year", "Two Year ", "month"])
     apart = infer_column("contract", cells)
-    assert apart.note.startswith(
-        "column 'contract': 'one year', 'one Year' look like the same and are kept apart (and 1"
-    )
+    assert apart.note.startswith("column 'contract': 'one year', 'one Year' look alike and are kept apart (and 1")
     assert len(apart.learn(cells).levels) == 5
     joined = infer_column("contract", cells, merge=True)
     column = joined.learn(cells)

@@ -38,7 +38,7 @@ def test_a_guess_that_may_be_wrong_is_said():
     counts = np.random.default_rng(0).poisson(4, 2000)
     task, note = guess_task("n", pd.Series(counts))
     assert task == "regress"
-    assert "some of them rare, as counts are: taken as a number" in note
+    assert "some of them rare, like counts: taken as a number" in note
     labels = guess_task("n", pd.Series(np.arange(15).repeat(10)))  # as many, but none is rare
     assert labels[0] == "classify"
 
@@ -94,7 +94,7 @@ def test_a_class_of_one_row_is_said():
         ([[1], [2], [1]], "auto", "the target 'y' holds lists; choose another target"),
         ([{"a": 1}, None, {"a": 2}], "classify", "the target 'y' holds records"),
         ([10**400 + k for k in range(9)], "auto", "the target 'y' is different in every row: no class can be learned"),
-        ([f"n{k}" for k in range(150)], "auto", "has 150 different texts in 150 rows, as names and keys have"),
+        ([f"n{k}" for k in range(150)], "auto", "has 150 different texts in 150 rows, like names or keys"),
         (["2020-01-01", "2021-01-01"], "auto", "the target 'y' holds dates"),
     ],
 )
@@ -135,7 +135,7 @@ def test_spellings_of_a_class():
     apart = resolve_target("churn", churn, "auto")
     assert len(set(apart.values)) == 6
     assert apart.notes[0] == (
-        "target 'churn': 'Yes', 'yes', 'Y' look like the same and are kept apart (and 1 more); merge_spellings "
+        "target 'churn': 'Yes', 'yes', 'Y' look alike and are kept apart (and 1 more); merge_spellings "
         "(--merge-spellings) joins them"
     )
     joined = resolve_target("churn", churn, "auto", merge=True)

@@ -13,9 +13,13 @@ from fewkern.app._options import (
     TABLES,
     ClassWeight,
     Decimal,
+    Drop,
     Dtype,
+    Groups,
     Json,
+    MergeSpellings,
     Model,
+    NoFormulas,
     Prefer,
     Quiet,
     Sep,
@@ -28,7 +32,7 @@ from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Kernel machines that keep only a few samples.",
+    help="Kernel machines that keep only a few vectors.",
     rich_markup_mode=None,
 )
 
@@ -57,9 +61,7 @@ def fit(
         list[str] | None,
         typer.Option(help="Column to predict (the last one by default); several columns of numbers, one option each."),
     ] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
-    ] = None,
+    groups: Groups = None,
     weights: Annotated[str | None, typer.Option(help="Column that says how much every row counts.")] = None,
     task: Annotated[Task, typer.Option(help="What to do with the table.")] = "auto",
     model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = "auto",
@@ -70,16 +72,16 @@ def fit(
         ClassWeight | None, typer.Option(help="Let every class count the same, however rare it is.")
     ] = None,
     n_components: Annotated[int | None, typer.Option(min=1, help="Components (--task reduce; 2 by default).")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")] = None,
+    drop: Drop = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Column to use although it looks like an index, a key or names.")
     ] = None,
-    merge_spellings: Annotated[
-        bool, typer.Option("--merge-spellings", help="Take spellings such as Yes, yes and Y as one class or category.")
-    ] = False,
-    model_file: Annotated[Path, typer.Option("--out", help="Where the model goes (.npz).")] = Path("fewkern-model.npz"),
+    merge_spellings: MergeSpellings = False,
+    model_file: Annotated[Path, typer.Option("--out", help="Where to write the model (.npz).")] = Path(
+        "fewkern-model.npz"
+    ),
     picture: Annotated[
-        Path | None, typer.Option(help="Where the picture goes (.png, .pdf, .svg; beside the model by default).")
+        Path | None, typer.Option(help="Where to write the picture (.png, .pdf, .svg; beside the model by default).")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a self-contained HTML report.")] = None,
     holdout: Annotated[
@@ -126,7 +128,7 @@ def fit(
             say(note, quiet)
         if not json and not quiet:  # before writing: it stands even if the disk is full
             _show(fitted)
-        with warnings_as_notes(quiet):
+        with warnings_as_notes(quiet), outputs.together():
             outputs.write(model_file, fitted.save)
             drawn = jobs.figure(fitted, parts.picture_rows(fitted, frame))
             if drawn is not None:
@@ -145,30 +147,27 @@ def fit(
 def check(
     tables: Annotated[list[str], typer.Argument(help=f"{TABLES} {MANY}")],
     target: Annotated[str | None, typer.Option(help="Column to predict (the last one by default).")] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
-    ] = None,
+    groups: Groups = None,
     task: Annotated[Task, typer.Option(help="Whether the target holds classes or numbers.")] = "auto",
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")] = None,
-    merge_spellings: Annotated[
-        bool, typer.Option("--merge-spellings", help="Take spellings such as Yes, yes and Y as one class or category.")
-    ] = False,
+    drop: Drop = None,
+    merge_spellings: MergeSpellings = False,
     count: Annotated[int, typer.Option("--show", min=0, help="Suspicious rows to show.")] = 10,
     ranked: Annotated[
         Path | None, typer.Option("--out", help="Also write all rows, the least credible first (.csv, .tsv, .parquet).")
     ] = None,
+    harmless: NoFormulas = False,
     sep: Sep = None,
     decimal: Decimal = None,
     skip: Skip = None,
 ) -> None:
-    """Say what may be wrong with a table: rows that are hard to believe, copies, columns, the order of the rows."""
+    """Look for what may be wrong with a table: rows that are hard to believe, copies, columns, the order of rows."""
     outputs = Outputs()
     with problems(outputs):
         from fewkern.tables.files import find_files
 
         files = outputs.reads(*find_files(tables))
         ranked = None if ranked is None else outputs.claim(ranked, TABLE)
-        from fewkern.app import checks, parts
+        from fewkern.app import parts
         from fewkern.tables.check import check_table
         from fewkern.tables.resolve import Request
 
@@ -176,9 +175,10 @@ def check(
         asked = Request(task=str(task), drop=tuple(drop or ()), groups=groups, merge_spellings=merge_spellings)
         with warnings_as_notes():
             found = check_table(frame, target, asked)
-        show_line(checks.as_text(found, count))
+        show_line(found.text(count))
         if ranked is not None:
-            outputs.write(ranked, lambda path: parts.write_frames([found.rows], path))
+            rows = parts.no_formulas([found.rows]) if harmless else [found.rows]
+            outputs.write(ranked, lambda path: parts.write_frames(rows, path))
             show_line(f"written: {outputs.written[0]}")
 
 
@@ -191,20 +191,25 @@ def predict(
         typer.Option(
             "--out",
             "-o",
-            help="Where the predictions go: .csv, .tsv, .parquet, or a new folder for those of several files "
+            help="Where to write the predictions: .csv, .tsv, .parquet, or a new folder for those of several files "
             "(standard output).",
         ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column of probability per class.")] = False,
     interval: Annotated[
-        float | None, typer.Option(help="Add the ends of intervals that hold this share of the true numbers, e.g. 0.9.")
+        float | None,
+        typer.Option(help="Add the ends of intervals that contain this share of the true numbers, e.g. 0.9."),
     ] = None,
     sets: Annotated[
-        float | None, typer.Option(help="Add the classes of which one is right with this probability, e.g. 0.9.")
+        float | None,
+        typer.Option(help="Add a set of classes that contains the right one with this probability, e.g. 0.9."),
     ] = None,
-    novelty: Annotated[bool, typer.Option("--novelty", help="Add how unlike the kept samples a row is.")] = False,
+    novelty: Annotated[
+        bool, typer.Option("--novelty", help="Add how unlike the training rows a row is, and whether it is novel.")
+    ] = False,
     with_input: Annotated[bool, typer.Option("--with-input", help="Put the columns of the table first.")] = False,
     id_column: Annotated[str | None, typer.Option("--id", help="Put this column of the table first.")] = None,
+    harmless: NoFormulas = False,
     sep: Sep = None,
     decimal: Decimal = None,
     skip: Skip = None,
@@ -225,11 +230,12 @@ def predict(
         asked = jobs.Asked(proba, interval, sets, novelty, with_input, id_column)
         frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
         answers = parts.Answers(found, frame, asked, follows(quiet))
+        frames = parts.no_formulas(answers) if harmless else answers
         with warnings_as_notes(quiet):
             if target is None:
-                parts.write_frames(answers, None)
+                parts.write_frames(frames, None)
             else:
-                outputs.write(target, lambda path: parts.write_frames(answers, path))
+                outputs.write(target, lambda path: parts.write_frames(frames, path))
         notes = [*answers.notes, *([f"written: {', '.join(outputs.written)}"] if outputs.written else [])]
         for note in [*notes, *jobs.score_line(found, answers.tally)]:
             say(note, quiet)
@@ -330,17 +336,20 @@ def report(
 @app.command()
 def export(
     model: Annotated[Path, typer.Argument(help="A model file written by fit, or by fewkern.save.")],
-    target: Annotated[Path, typer.Argument(help="Where the model goes: .onnx, .c, .js, .mjs or .sql.")],
+    target: Annotated[Path, typer.Argument(help="Where to write the model: .onnx, .c, .js, .mjs or .sql.")],
     dtype: Annotated[
         Dtype | None, typer.Option(help="Type of all numbers (by default float in ONNX, double in C).")
     ] = None,
     name: Annotated[str | None, typer.Option(help="C: begins the name of every function (default: model).")] = None,
     coverage: Annotated[
-        float | None, typer.Option(help="Also intervals, or sets of classes, that hold the truth so often, e.g. 0.9.")
+        float | None,
+        typer.Option(
+            help="Also intervals, or sets of classes, that contain the truth with this probability, e.g. 0.9."
+        ),
     ] = None,
     false_alarms: Annotated[
         float | None,
-        typer.Option(help="Also the novelty, and the threshold that this share of rows exceeds: .05."),
+        typer.Option(help="Also novelty, and the threshold that this share of ordinary rows exceeds, e.g. 0.05."),
     ] = None,
 ) -> None:
     """Write a model as ONNX, as C, as a JavaScript module or as one SQL expression, by the suffix of the file."""
@@ -364,12 +373,15 @@ def export(
 def compress(
     model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
     table: Annotated[Path, typer.Argument(help=f"Rows on which the models have to agree: {TABLES}")],
-    target: Annotated[Path, typer.Option("--out", help="Where the short model goes.")] = Path("fewkern-short.npz"),
+    target: Annotated[Path, typer.Option("--out", help="Where to write the short model.")] = Path("fewkern-short.npz"),
     vectors: Annotated[
         int | None, typer.Option(min=1, help="Number of vectors (the fewest within the tolerance if not given).")
     ] = None,
     tolerance: Annotated[
-        float, typer.Option(min=0.0, max=0.99, help="Share of other decisions, or relative error of the values.")
+        float,
+        typer.Option(
+            min=0.0, max=0.99, help="Largest share of different decisions, or largest relative error of the values."
+        ),
     ] = 0.02,
     sep: Sep = None,
     decimal: Decimal = None,

@@ -70,7 +70,7 @@ def read_one(table: Path, marks: Mapping[str, Any], quiet: bool) -> Any:
     """One table in memory; ``marks`` are separator, decimal mark and lines to skip."""
     from fewkern.tables.reading import read_table
 
-    return _told(table, read_table(str(table), **marks), quiet)
+    return _noted(table, read_table(str(table), **marks), quiet)
 
 
 def open_table(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -> Any:
@@ -78,10 +78,10 @@ def open_table(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -
     from fewkern.tables.files import open_tables
 
     found = open_tables(files, **marks, verbose=follows(quiet))
-    return _told(files[0], found, quiet)
+    return _noted(files[0], found, quiet)
 
 
-def _told(table: Path, found: Any, quiet: bool) -> Any:
+def _noted(table: Path, found: Any, quiet: bool) -> Any:
     for note in found.notes:
         say(f"{table}: {note}", quiet)
     return found.frame
@@ -101,7 +101,7 @@ def one_line(error: BaseException) -> str:
         what = "there is not enough memory; use fewer rows or columns (--drop), or give the table as several files"
     else:
         shown = text if len(text) <= 200 else f"{text[:200]} ..."
-        what = f"this was not foreseen: {type(error).__name__}: {shown}".rstrip(": ")
+        what = f"unexpected error: {type(error).__name__}: {shown}".rstrip(": ")
     try:
         return f"{what}. The details are in {_log(error)}; please report them, or leave out unusual columns (--drop)."
     except OSError:

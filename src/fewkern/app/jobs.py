@@ -20,9 +20,8 @@ from fewkern.io.save import write_atomically
 from fewkern.plotting import WaterfallDisplay
 from fewkern.reporting import ReportSettings
 from fewkern.reporting.evaluation import wilson
-from fewkern.reporting.formatting import number
+from fewkern.reporting.formatting import number, percent
 from fewkern.tables.columns import Encoded
-from fewkern.tables.evaluate import rate
 from fewkern.tables.frames import nearest
 from fewkern.tables.model import TableModel
 from fewkern.tables.target import known_targets, resolve_target
@@ -179,8 +178,8 @@ def score_line(model: TableModel, tally: Tally) -> list[str]:
         return []
     if model.task_ == "classify":
         low, high = wilson(tally.wrong, tally.count)
-        how_right = f"{tally.wrong:,} of {tally.count:,} rows are wrong ({rate(tally.wrong / tally.count)}; "
-        how_right += f"95% CI {100 * low:.1f}–{rate(high)})"
+        how_right = f"{tally.wrong:,} of {tally.count:,} rows are wrong ({percent(tally.wrong / tally.count)}; "
+        how_right += f"95% CI {percent(low).removesuffix('%')}–{percent(high)})"
     else:
         r2 = f", R² {1 - tally.squares / tally.spread:.3f}" if tally.spread else ""
         how_right = f"RMSE {number((tally.squares / tally.count) ** 0.5, 4)}{r2} on {tally.count:,} rows"

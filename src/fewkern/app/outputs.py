@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ class Outputs:
         self.written: list[str] = []
         self._inputs: list[Path] = []
         self._claimed: list[Path] = []
+        self._waiting: dict[Path, Path] | None = None
         self.reads(*(Path(path) for path in inputs if path is not None))
 
     def reads(self, *paths: Path) -> tuple[Path, ...]:
@@ -37,7 +41,7 @@ class Outputs:
         if not path.parent.is_dir():
             raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise ValueError(f"cannot write {path}: it exists, and is no empty folder; choose another name.")
+            raise ValueError(f"cannot write {path}: it exists, and is not an empty folder; choose another name.")
         return path
 
     def claim(self, path: Path, suffixes: tuple[str, ...]) -> Path:
@@ -63,14 +67,35 @@ class Outputs:
 
     def write(self, path: Path, make: Callable[[Path], Any]) -> None:
         """Call ``make(path)``, and keep in mind that the file is there."""
-        before = path.exists()
+        before, to = path.exists(), path
+        real = Path(os.path.realpath(path))  # the target of a link is replaced, a device is written to
+        if self._waiting is not None and (real.is_file() or not before):
+            to = self._waiting[real] = real.with_name(f".fewkern-{secrets.token_hex(8)}.part{path.suffix}")
         try:
-            make(path)
+            make(to)
         except OSError as error:
-            reason = error.strerror or str(error)
+            reason = error.strerror or str(error).removeprefix(f"cannot write {to.name}: ").rstrip(".")
             done = f"; written before: {', '.join(self.written)}" if self.written else "; nothing was written"
             raise OSError(f"cannot write {path}: {reason}{done}.") from error
         self.written.append(f"{path} (replaced)" if before else str(path))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Files that are written inside take their names at the end, one right after the other.
+
+        So a kill leaves those of one run: all the old ones, or all the new ones. After an error, those that are
+        complete take their names.
+        """
+        self._waiting = {}
+        try:
+            yield
+        finally:
+            for path, part in self._waiting.items():
+                if part.exists():
+                    if path.exists():
+                        shutil.copymode(path, part)
+                    os.replace(part, path)
+            self._waiting = None
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -23,10 +23,13 @@ from fewkern.tables.frames import cut_short, draw_rows, fetch_rows
 from fewkern.tables.model import TableModel
 from fewkern.tables.predicting import note_on_gaps
 
-__all__ = ["Answers", "picture_rows", "report_rows", "write_frames"]
+__all__ = ["Answers", "no_formulas", "picture_rows", "report_rows", "write_frames"]
 
 # Points that a picture of a table in parts shows.
 _PICTURE_ROWS = 5_000
+# How formulas begin in spreadsheet programs, and texts that begin so and are none.
+_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[-+][\d.,]+(e[-+]?\d+)?%?", re.IGNORECASE)
 
 
 def _answer(model: TableModel, asked: Asked, _: int, part: Any) -> tuple[Any, Tally, tuple[str, ...]]:
@@ -70,8 +73,21 @@ class Answers:
         told = []
         for alike, remark in self._remarks.items():
             others = self._times[alike] - 1
-            told.append(remark + (f" (and so in {plural(others, 'other part')})" if others else ""))
+            told.append(remark + (f" (also in {plural(others, 'other part')})" if others else ""))
         return cut_short(told, "remarks on the columns")
+
+
+def no_formulas(frames: Iterable[Any]) -> Iterator[Any]:
+    """The frames with an apostrophe before every name and text that a spreadsheet program would take for a formula."""
+    for frame in frames:
+        words = frame.select_dtypes(["object", "string", "category"])
+        yield frame.assign(**words.astype(object).map(_harmless)).rename(columns=_harmless)
+
+
+def _harmless(cell: Any) -> Any:
+    return (
+        f"'{cell}" if isinstance(cell, str) and cell.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(cell) else cell
+    )
 
 
 def write_frames(frames: Iterable[Any], path: Path | None) -> None:

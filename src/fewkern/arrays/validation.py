@@ -26,6 +26,7 @@ from fewkern.arrays.namespace import (
     asarray_like,
     float_dtype,
     is_foreign,
+    is_sparse,
     namespace,
     to_numpy,
 )
@@ -51,6 +52,8 @@ __all__ = [
     "validate_weights",
 ]
 
+# Columns of a sparse matrix: every fit has arrays of this length, of half a gigabyte each.
+_MOST_COLUMNS = 2**26
 # What to do about a missing value.
 _FILL = "fill or drop them first, for example with SimpleImputer."
 # How NumPy's errors begin for what cannot be made a number.
@@ -73,6 +76,12 @@ def validate_samples(
             "collections."
         )
     if not is_foreign(X):
+        if is_sparse(X) and X.shape[1] > _MOST_COLUMNS:
+            raise ValueError(
+                f"{name}: X has {X.shape[1]:,} columns, and a fit keeps several numbers for each; at most "
+                f"{_MOST_COLUMNS:,} are possible. Leave out columns, or hash them, for example with "
+                "FeatureHasher(n_features=2**20)."
+            )
         sparse = "csr" if accept_sparse and not pairwise else False
         X = _as_numbers(estimator, X, reset=reset, accept_sparse=sparse, ensure_min_samples=minimum)
         if not all_finite(X):
@@ -119,6 +128,8 @@ def _need(estimator: Any, y: Any, what: str, n: int) -> None:
     name = type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None: give one {what} per sample.")
+    if is_sparse(y):
+        raise TypeError(f"{name}: expected y as an array, got a sparse one; pass y.toarray().ravel().")
     length = len(y) if hasattr(y, "__len__") else to_numpy(y).shape[0]
     if length != n:
         raise ValueError(

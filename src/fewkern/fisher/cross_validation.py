@@ -39,7 +39,7 @@ __all__ = [
 
 Family: TypeAlias = LqFamily | ForwardFamily
 
-# Widths are compared on at most this number of samples, with at most this number of candidates.
+# Widths are compared on at most this number of samples, with at most this number of candidates (methods K6).
 MAX_WIDTH_ROWS, MAX_WIDTH_CANDIDATES = 1000, 200
 # Every second width is compared first, then the neighbors of the best one.
 _WIDTH_STRIDE = 2
@@ -53,23 +53,11 @@ class CVPlan:
 
     family: Family
     prefer: str = "balanced"
-    max_candidates: int | None = None
-    """None: see :class:`Candidates`."""
     seed: int = 0
 
     def max_paths(self, kernel: Kernel) -> int:
         """Largest number of paths that are followed."""
         return 1 + (math.ceil(len(WIDTH_FACTORS) / _WIDTH_STRIDE) + 2 if "length_scale" in kernel.rules else 0)
-
-    @property
-    def width_candidates(self) -> int:
-        """Number of candidates with which widths are compared."""
-        return MAX_WIDTH_CANDIDATES if self.max_candidates is None else min(self.max_candidates, MAX_WIDTH_CANDIDATES)
-
-    def is_final(self, path: CrossValidated, samples: Samples) -> bool:
-        """Whether the path of a width was followed with all samples and candidates."""
-        all_candidates = samples.n <= self.width_candidates or self.width_candidates == self.max_candidates
-        return path.samples is samples and all_candidates
 
     @property
     def compares(self) -> bool:
@@ -139,13 +127,13 @@ def select_setting(
     settings = family.settings(kernel_scale(samples, grid.kernels[0]), targets.relative_scale)
     if not folds:
         k, s = len(grid) // 2, family.default
-        candidates = Candidates.of(samples, grid.kernels[k], plan.max_candidates, plan.seed)
+        candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
         return Selected(candidates, settings[s], _trace((grid.widths[k],), (settings[s],), family, {}))
     paths = _compare_widths(samples, grid, settings, plan, folds, step) if len(grid) > 1 else {}
     k = plan.best_width(paths, settings) if paths else 0
-    candidates = Candidates.of(samples, grid.kernels[k], plan.max_candidates, plan.seed)
+    candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
     path = paths.get(k)
-    if path is None or not plan.is_final(path, samples):
+    if path is None or path.samples is not samples or samples.n > MAX_WIDTH_CANDIDATES:
         path = cross_validate(samples, candidates, family, settings, folds)
     step(len(paths) + 1)
     s = plan.select(path, settings)
@@ -174,7 +162,7 @@ def _compare_widths(
     paths: dict[int, CrossValidated] = {}
 
     def follow(k: int) -> None:
-        candidates = Candidates.of(part, grid.kernels[k], plan.width_candidates, plan.seed)
+        candidates = Candidates.of(part, grid.kernels[k], MAX_WIDTH_CANDIDATES, plan.seed)
         paths[k] = cross_validate(part, candidates, plan.family, settings, part_folds)
         step(len(paths))
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.arrays.namespace import Array, asarray_like, float_dtype, to_numpy
+from fewkern.arrays.namespace import Array, float_dtype, to_numpy
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
-from fewkern.base import check_priors, constraints, held_out_scores, keep_importances
+from fewkern.base import constraints, held_out_scores, keep_importances
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernel import Kernel
@@ -36,18 +36,17 @@ __all__ = ["CONSTRAINTS", "class_expansion", "fit_fisher"]
 
 # With fewer samples in a class the midpoint rule is used: there is nothing to calibrate on.
 _MIN_CALIBRATION_SAMPLES = 5
-# Choices are made on at most this number of rows: the folds of a fit cost as much as a few hundred of its columns.
+# Choices are made on at most this number of rows (methods K6): the folds of a fit cost as much as a few hundred of
+# its columns.
 CHOICE_ROWS = 5000
 
 # Constraints of the parameters that the classifiers share.
 CONSTRAINTS: dict[str, list[Any]] = constraints(
-    "kernel", "prefer", "max_vectors", "priors", "class_weight", "cv", "random_state", "verbose"
+    "kernel", "prefer", "max_vectors", "class_weight", "cv", "random_state", "verbose"
 )
 
 
-def fit_fisher(
-    estimator: Any, population: Population, family: Family, max_candidates: int | None = None
-) -> FittedDiscriminant:
+def fit_fisher(estimator: Any, population: Population, family: Family) -> FittedDiscriminant:
     """Choose, fit and calibrate on a sample of the rows, as NumPy arrays; coefficients then come from all rows.
 
     Assigns the attributes that both classifiers have. Warns where folds or the calibration are impossible, or where the
@@ -57,13 +56,13 @@ def fit_fisher(
     samples = rows.on_host()
     # weights of a collection come in double precision
     samples = replace(samples, weights=samples.weights.astype(float_dtype(samples.X), copy=False))
-    priors, seed = check_priors(estimator, samples), seed_from(estimator.random_state)
-    plan = CVPlan(family, estimator.prefer, max_candidates, seed)
+    seed = seed_from(estimator.random_state)
+    plan = CVPlan(family, estimator.prefer, seed)
     folds = _folds(estimator, samples, plan)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     selected, fitted = _select_and_fit(estimator, samples, plan, folds)
     enough = _smallest_class(samples)[0] >= _MIN_CALIBRATION_SAMPLES
-    posterior, calibrated = fit_posterior(selected.held_out if enough else None, targets, priors)
+    posterior, calibrated = fit_posterior(selected.held_out if enough else None, targets)
     if folds and enough and not calibrated:
         warnings.warn(
             f"{type(estimator).__name__}: cross-validated scores are not positively correlated with the classes, so "
@@ -76,8 +75,7 @@ def fit_fisher(
     fitted = _fit_to_all(population, samples, candidates, fitted, family)
     _warn_unless_converged(estimator, fitted.ending)
     expansion, estimator.class_scores_ = class_expansion(samples, candidates, fitted, posterior)
-    ratio = None if priors is None else priors / targets.priors
-    found = _held_out(selected.nested, posterior, estimator.class_scores_, ratio)
+    found = _held_out(selected.nested, posterior, estimator.class_scores_)
     estimator.held_out_error_, estimator.held_out_scores_ = found
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
     basis = choose_basis(samples, candidates.kernel, SelectionRule(rule="random", seed=seed), LEAST_VECTORS)
@@ -85,7 +83,6 @@ def fit_fisher(
     estimator.kernel_, estimator.expansion_ = candidates.kernel, expansion.like(rows.X)
     estimator.vectors_, estimator.indices_ = estimator.expansion_.vectors, estimator.expansion_.indices
     estimator.n_vectors_ = estimator.expansion_.n_vectors
-    estimator.priors_ = asarray_like(targets.priors if priors is None else priors, rows.weights)
     estimator.path_ = replace(selected.trace, objectives=fitted.objectives)
     keep_importances(estimator, rows)
     return fitted
@@ -109,16 +106,15 @@ def _select_and_fit(
 
 
 def _held_out(
-    nested: HeldOut | None, to_scores: ClassScores, class_scores: ClassScores, ratio: Array | None
+    nested: HeldOut | None, to_scores: ClassScores, class_scores: ClassScores
 ) -> tuple[float | None, HeldOutScores | None]:
-    """Error of held-out samples, and their scores for ``predict_set``; ``ratio`` is given priors over class shares."""
+    """Error of held-out samples, and their scores for ``predict_set``."""
     if nested is None:
         return None, None
     samples, values = nested.samples, to_scores.scores(nested.values)
-    weights = samples.weights if ratio is None else samples.weights * ratio[samples.codes]
     wrong = class_scores.codes(values) != samples.codes
-    scores = held_out_scores(class_scores, values, samples, ratio)
-    return float(np.sum(weights * wrong) / np.sum(weights)), scores
+    error = float(np.sum(samples.weights * wrong) / np.sum(samples.weights))
+    return error, held_out_scores(class_scores, values, samples)
 
 
 def _fit_to_all(
@@ -193,7 +189,7 @@ def _warn_unless_converged(estimator: Any, ending: Ending) -> None:
     if ending.stop == Stop.MAX_ITER:
         warnings.warn(
             f"{type(estimator).__name__} did not converge in {ending.n_iter} iterations: {ending.criterion} "
-            f"{ending.reached:.2g}, tolerance {ending.tol:.2g}; raise max_iter.",
+            f"{ending.reached:.2g}, tolerance {ending.tol:.2g}; use a larger alpha, or scaled samples.",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -25,7 +25,8 @@ __all__ = ["MAX_VECTORS", "MAX_VECTORS_MULTICLASS", "ForwardFamily", "ForwardPat
 
 # A column is linearly dependent on those taken if less than this fraction of its squared norm remains.
 _MIN_SQUARED_NORM_SHARE = 1e-10
-# Largest number of vectors that cross-validation compares: two classes, several classes, which share the vectors.
+# Largest number of vectors that cross-validation compares (methods K6): two classes, several classes, which share the
+# vectors.
 MAX_VECTORS, MAX_VECTORS_MULTICLASS = 100, 300
 # Used where there are no folds.
 _DEFAULT_VECTORS = 10

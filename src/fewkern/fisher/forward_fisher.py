@@ -41,12 +41,12 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         How the number of vectors is chosen: the one of least cross-validated error, or the smallest one whose error is
         within half a standard error ("balanced") or one standard error ("sparse") of it.
-    priors, class_weight, cv, random_state, verbose
+    class_weight, cv, random_state, verbose
         As in :class:`SparseKernelFisher`.
 
     Attributes
     ----------
-    classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, class_scores_, priors_, n_iter_
+    classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, class_scores_, n_iter_
     feature_importances_
         As in :class:`SparseKernelFisher`; ``indices_`` in the order of selection.
     held_out_error_ : float or None
@@ -105,7 +105,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         n_vectors: int | None = None,
         max_vectors: int | None = None,
         prefer: str = "balanced",
-        priors: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
         random_state: Any = 0,
@@ -115,7 +114,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
         self.prefer = prefer
-        self.priors = priors
         self.class_weight = class_weight
         self.cv = cv
         self.random_state = random_state

@@ -16,7 +16,10 @@ from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop
 from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, row_norms
 
-__all__ = ["duality_gap", "lasso_rows"]
+__all__ = ["MAX_ITERATIONS", "duality_gap", "lasso_rows"]
+
+# Rounds of adding violators, for several targets also steps within a round; and steps of (8) in lq.py.
+MAX_ITERATIONS = 1000
 
 # Relative duality gap at which to stop: one target, several targets.
 _RELATIVE_GAP, _RELATIVE_GAP_GROUP = 1e-7, 1e-5
@@ -66,7 +69,6 @@ def lasso_rows(
     start: ActiveSet | None = None,
     *,
     tol: float | None = None,
-    max_iter: int = 1000,
 ) -> tuple[ActiveSet, tuple[float, ...], Ending]:
     r"""Minimize :math:`\tfrac12\|Y - A W\|_F^2 + \lambda \sum_i \|W_i\|_2`.
 
@@ -79,8 +81,6 @@ def lasso_rows(
         Solution at a larger ``lam``, for a path.
     tol : float or None
         Relative duality gap at which to stop; None is 1e-7 for one target, 1e-5 for several (1e-4 in float32).
-    max_iter : int
-        Rounds of adding violators, and for several targets also steps within a round.
 
     Returns
     -------
@@ -102,12 +102,12 @@ def lasso_rows(
     active = ActiveSet.empty(problem) if start is None else start
     trace: list[float] = []
     stop, gap = Stop.MAX_ITER, 1.0
-    for _ in range(max_iter):
+    for _ in range(MAX_ITERATIONS):
         settled = True
         if single:
             active = _signed_support(active, lam)
         else:
-            active, settled = _row_support(active, lam, _INNER_GAP_SHARE * tol, max_iter)
+            active, settled = _row_support(active, lam, _INNER_GAP_SHARE * tol)
         value = active.objective(lam, 1.0)
         residual_corr = active.gradient()
         gap = duality_gap(active, residual_corr, value, lam)
@@ -166,15 +166,15 @@ def _signed_support(active: ActiveSet, lam: float) -> ActiveSet:
     return active
 
 
-def _row_support(active: ActiveSet, lam: float, tol: float, max_iter: int) -> tuple[ActiveSet, bool]:
+def _row_support(active: ActiveSet, lam: float, tol: float) -> tuple[ActiveSet, bool]:
     """Minimize over the active rows (group lasso): steps of (8) with q = 1, sweeps over single rows, extrapolation.
 
     (8) moves all rows together but is slow where a row is near zero; a sweep minimizes over such rows in closed form.
-    J never rises. Also returns whether it ended before ``max_iter`` steps.
+    J never rises. Also returns whether it ended before its limit of steps.
     """
     before = float("inf")
     past: list[Array] = []
-    for turn in range(max_iter):
+    for turn in range(MAX_ITERATIONS):
         if not active.size:
             return active, True
         root = np.sqrt(row_norms(active.W))[:, None]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from fewkern.arrays.linalg import solve_definite, solve_shifted
 from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop
 from fewkern.core.statistics import Statistics
-from fewkern.fisher.lasso import lasso_rows
+from fewkern.fisher.lasso import MAX_ITERATIONS, lasso_rows
 from fewkern.fisher.problem import (
     ActiveSet,
     Discriminant,
@@ -35,16 +34,11 @@ from fewkern.fisher.problem import (
 __all__ = [
     "PENALTIES",
     "LqFamily",
-    "LqSettings",
     "lq_fit",
     "lq_path",
     "max_penalty",
 ]
 
-# "best" starts from the exact q = 1 solutions at these multiples of the penalty, and from the ridge solution. Over 144
-# problems (four sets, three widths, three penalties) their lowest minimum was 0.1% above the lowest known one on
-# average; that from the solution at the penalty itself 6.6%.
-_BEST_PENALTY_FACTORS = (1 / 3, 1 / 10)
 # Relative change of J that ends the iteration, and the smallest one that rounding allows, in units of rounding.
 _RELATIVE_CHANGE, _MIN_CHANGE_IN_EPS = 1e-8, 4
 # Relative change of J below which a Newton step is tried.
@@ -64,33 +58,19 @@ _BUDGET_BISECTIONS = 6
 _FOLD_RELATIVE_GAP = 1e-2
 
 
-@dataclass(frozen=True)
-class LqSettings:
-    """How (5) is minimized."""
-
-    q: float = 0.5
-    """``0 < q <= 2``. 1 is solved exactly, 2 is one ridge solve."""
-    start: Any = "auto"
-    """Where ``q < 1`` begins, for it ends in a local minimum. "lasso" is the exact solution for ``q = 1`` at the same
-    penalty, "ridge" that for ``q = 2``; "auto" is "lasso" for one target and "ridge" for several. "best" takes the
-    lowest of three minima, reached from "ridge" and from the solutions for ``q = 1`` at a third and a tenth of the
-    penalty. An array of shape (m, p) is a start of one's own; with a penalized bias it has one more row, the first."""
-    tol: float | None = None
-    """``q = 1``: relative duality gap (None: 1e-7). Otherwise the relative change of ``J`` (None: 1e-8)."""
-    max_iter: int = 1000
-
-    def __post_init__(self) -> None:
-        if not 0 < self.q <= 2:
-            raise ValueError(f"LqSettings: q must lie in (0, 2], got {self.q!r}.")
-
-
 def max_penalty(problem: PenalizedProblem) -> float:
     r"""Smallest :math:`\rho` at which nothing is kept for ``q = 1``: :math:`\max_i \|k_i' Y\| / N`."""
     return float(np.max(row_norms(problem.correlations))) / problem.n
 
 
 def lq_fit(
-    problem: PenalizedProblem, penalty: float, how: LqSettings | None = None, warm: ActiveSet | None = None
+    problem: PenalizedProblem,
+    penalty: float,
+    q: float = 0.5,
+    *,
+    warm: ActiveSet | None = None,
+    start: Array | None = None,
+    tol: float | None = None,
 ) -> FittedDiscriminant:
     r"""Minimize (5) over the coefficients of the kernel columns.
 
@@ -99,9 +79,16 @@ def lq_fit(
     problem : PenalizedProblem
     penalty : float
         :math:`\rho > 0`.
-    how : LqSettings or None
+    q : float
+        In (0, 2]. 1 is solved exactly, 2 is one ridge solve.
     warm : ActiveSet or None
         Solution for ``q = 1`` at a larger penalty.
+    start : array of shape (m, p) or None
+        Where the iteration begins, which for ``q < 1`` ends in a local minimum. None: for one target and ``q < 1`` the
+        exact solution for ``q = 1`` at the same penalty, otherwise that for ``q = 2``.
+    tol : float or None
+        ``q = 1``: relative duality gap (None: that of :func:`lasso_rows`). Otherwise the relative change of ``J``
+        (None: 1e-8).
 
     Notes
     -----
@@ -110,35 +97,31 @@ def lq_fit(
     Examples
     --------
     >>> import numpy as np
-    >>> from fewkern.fisher.lq import LqSettings, lq_fit
+    >>> from fewkern.fisher.lq import lq_fit
     >>> from fewkern.fisher.problem import penalized_problem
     >>> K = np.array([[1.0, 0.1, 0.0], [0.1, 1.0, 0.2], [0.0, 0.2, 1.0], [0.0, 0.1, 0.6]])
     >>> problem = penalized_problem(K, np.array([[2.0], [2.0], [-2.0], [-2.0]]))
-    >>> lq_fit(problem, 0.05, LqSettings(q=0.5)).support
+    >>> lq_fit(problem, 0.05, q=0.5).support
     array([0, 1])
     """
-    how = how or LqSettings()
     if not penalty > 0:
         raise ValueError(f"lq_fit: penalty must be positive, got {penalty!r}.")
-    lam = float(penalty) * problem.n
-    if how.q == 1 and isinstance(how.start, str):
-        active, objectives, ending = lasso_rows(problem, lam, warm, tol=how.tol, max_iter=how.max_iter)
+    lam, lasso = float(penalty) * problem.n, None
+    if start is not None:
+        begin = _given(problem, start)
+    elif q == 1:
+        active, objectives, ending = lasso_rows(problem, lam, warm, tol=tol)
         m = problem.discriminant(active)
         return FittedDiscriminant(m.support, m.coef, m.offset, penalty, objectives, ending, active)
-    if isinstance(how.start, str) and how.start == "best" and how.q < 1:
-        return _best_start(problem, penalty, how, warm)
-    lasso = None
-    if not isinstance(how.start, str):
-        start = _given(problem, how.start)
-    elif how.q < 1 and (how.start == "lasso" or (how.start == "auto" and problem.target.shape[1] == 1)):
-        start = lasso = lasso_rows(problem, lam, warm, tol=_START_RELATIVE_GAP)[0]
+    elif q < 1 and problem.target.shape[1] == 1:
+        begin = lasso = lasso_rows(problem, lam, warm, tol=_START_RELATIVE_GAP)[0]
     else:
-        start = _ridge(problem, penalty)
-    return _majorize_minimize(start, penalty, how, lasso)
+        begin = ActiveSet.of(problem, np.arange(problem.m), ridge_rows(problem, lam))
+    return replace(_majorize_minimize(begin, penalty, q, tol), lasso=lasso)
 
 
 def lq_path(
-    problem: PenalizedProblem, penalties: Sequence[float], how: LqSettings | None = None
+    problem: PenalizedProblem, penalties: Sequence[float], q: float = 0.5, tol: float | None = None
 ) -> Iterator[FittedDiscriminant]:
     """Fits at falling penalties, computed on demand.
 
@@ -147,17 +130,12 @@ def lq_path(
     """
     warm = None
     for penalty in penalties:
-        fit = lq_fit(problem, penalty, how, warm)
+        fit = lq_fit(problem, penalty, q, warm=warm, tol=tol)
         warm = fit.lasso
         yield replace(fit, lasso=None)
 
 
-def _ridge(problem: PenalizedProblem, penalty: float) -> ActiveSet:
-    """The solution for ``q = 2``, on all components."""
-    return ActiveSet.of(problem, np.arange(problem.m), ridge_rows(problem, penalty * problem.n))
-
-
-def _given(problem: PenalizedProblem, start: Any) -> ActiveSet:
+def _given(problem: PenalizedProblem, start: Array) -> ActiveSet:
     """A start of one's own, on all components."""
     W = np.asarray(start, dtype=problem.columns.dtype)
     zeros = int(np.sum(row_norms(W) == 0))
@@ -169,31 +147,16 @@ def _given(problem: PenalizedProblem, start: Any) -> ActiveSet:
     return ActiveSet.of(problem, np.arange(problem.m), W)
 
 
-def _best_start(
-    problem: PenalizedProblem, penalty: float, how: LqSettings, warm: ActiveSet | None
-) -> FittedDiscriminant:
-    """The lowest of the minima reached from several starts."""
-    runs = [_majorize_minimize(_ridge(problem, penalty), penalty, how, None)]
-    for share in _BEST_PENALTY_FACTORS:
-        warm = lasso_rows(problem, share * penalty * problem.n, warm, tol=_START_RELATIVE_GAP)[0]
-        runs.append(_majorize_minimize(warm, penalty, how, warm))
-    best = min(runs, key=lambda run: run.objective)
-    # a path goes on from the largest of its penalties for q = 1
-    return replace(best, lasso=runs[1].lasso)
-
-
-def _majorize_minimize(
-    start: ActiveSet, penalty: float, how: LqSettings, lasso: ActiveSet | None
-) -> FittedDiscriminant:
+def _majorize_minimize(start: ActiveSet, penalty: float, q: float, tol: float | None) -> FittedDiscriminant:
     """The iteration (8) on the live components, from ``start``."""
-    problem, q = start.problem, how.q
+    problem = start.problem
     lam = penalty * problem.n
     rounding, least = _MIN_CHANGE_IN_EPS * eps(start.W), float(np.finfo(start.W.dtype).tiny)
-    tol = max(_RELATIVE_CHANGE if how.tol is None else how.tol, rounding)
+    tol = max(_RELATIVE_CHANGE if tol is None else tol, rounding)
     active = start.where(row_norms(start.W) > 0)
     trace: list[float] = []
     stop, change = Stop.MAX_ITER, math.inf
-    while active.size and len(trace) < how.max_iter:
+    while active.size and len(trace) < MAX_ITERATIONS:
         active = _step(active, lam, q)
         value = active.objective(lam, q)
         alive = _alive(active, value, lam, q)
@@ -218,7 +181,7 @@ def _majorize_minimize(
         trace.append(problem.square / 2)
     m = problem.discriminant(active)
     ending = Ending(stop, len(trace), "relative change of the objective", change, tol)
-    return FittedDiscriminant(m.support, m.coef, m.offset, float(penalty), tuple(trace), ending, lasso)
+    return FittedDiscriminant(m.support, m.coef, m.offset, float(penalty), tuple(trace), ending)
 
 
 def _newton(active: ActiveSet, value: float, lam: float, q: float) -> tuple[ActiveSet, float]:
@@ -313,7 +276,7 @@ def _unsettled(active: ActiveSet, lam: float, q: float) -> bool:
 class LqFamily:
     """kFDA_q along the penalty: what cross-validation compares, and how a model is fitted at one penalty."""
 
-    how: LqSettings
+    q: float = 0.5
     penalty: float | None = None
     """None compares :data:`PENALTIES`."""
     max_vectors: int | None = None
@@ -326,7 +289,7 @@ class LqFamily:
         if self.penalty is not None:
             return (self.penalty,)
         # a kernel a times as large gives the same function at a penalty a^q times as large, targets at a^(2 - q)
-        return tuple(p * kernel_scale**self.how.q * target_scale ** (2 - self.how.q) for p in PENALTIES)
+        return tuple(p * kernel_scale**self.q * target_scale ** (2 - self.q) for p in PENALTIES)
 
     @property
     def default(self) -> int:
@@ -335,21 +298,20 @@ class LqFamily:
 
     def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Discriminant]:
         """Models at falling penalties, computed on demand."""
-        coarse = self.how.tol is None and self.how.q == 1 and Y.shape[1] > 1
-        how = replace(self.how, tol=_FOLD_RELATIVE_GAP) if coarse else self.how
-        return lq_path(penalized_problem(K, Y, weights), settings, how)
+        tol = _FOLD_RELATIVE_GAP if self.q == 1 and Y.shape[1] > 1 else None
+        return lq_path(penalized_problem(K, Y, weights), settings, self.q, tol)
 
     def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedDiscriminant:
         """The model at one penalty, or at the smallest larger one that keeps ``max_vectors``."""
         problem = penalized_problem(K, Y, weights)
-        fit = lq_fit(problem, setting, self.how)
+        fit = lq_fit(problem, setting, self.q)
         if self.max_vectors is not None and fit.size > self.max_vectors:
             below = setting
             while fit.size > self.max_vectors:
                 below = fit.setting
-                fit = lq_fit(problem, below * PENALTIES[0] / PENALTIES[1], self.how)
+                fit = lq_fit(problem, below * PENALTIES[0] / PENALTIES[1], self.q)
             for _ in range(_BUDGET_BISECTIONS):
-                middle = lq_fit(problem, math.sqrt(below * fit.setting), self.how)
+                middle = lq_fit(problem, math.sqrt(below * fit.setting), self.q)
                 if middle.size > self.max_vectors:
                     below = middle.setting
                 else:
@@ -358,8 +320,7 @@ class LqFamily:
 
     def refit(self, fitted: FittedDiscriminant, sums: Statistics) -> FittedDiscriminant:
         """The model on the same vectors, from sums over rows of their kernel columns and of the targets."""
-        how = self.how
-        if how.q not in (1, 2):  # these are solved exactly; the others continue from the minimum that was found
-            how = replace(how, start=fitted.coef)
-        fit = lq_fit(summed_problem(sums), fitted.setting, how)
+        # 1 and 2 are solved exactly; the others continue from the minimum that was found
+        start = None if self.q in (1, 2) else fitted.coef
+        fit = lq_fit(summed_problem(sums), fitted.setting, self.q, start=start)
         return replace(fit, support=fitted.support[fit.support])

@@ -36,7 +36,8 @@ __all__ = [
     "summed_problem",
 ]
 
-# All distinct samples are candidates up to this number; beyond it, this number of them, chosen by the gain rule of FVS.
+# All distinct samples are candidates up to this number; beyond it, this number of them, chosen by the gain rule of FVS
+# (methods K6).
 # With several classes (8) starts with all candidates alive, and a step costs their number cubed.
 _MAX_CANDIDATES, _MAX_CANDIDATES_MULTICLASS = 1000, 400
 
@@ -145,7 +146,7 @@ class PenalizedProblem:
     """Columns and targets with the sample weights multiplied in and a free bias projected out.
 
     A free bias is the least-squares constant of whatever the rest leaves, so taking the weighted means out of the
-    columns and of the targets gives the same problem without it. A penalized bias is one more column, the first.
+    columns and of the targets gives the same problem without it.
     """
 
     n: int
@@ -163,11 +164,10 @@ class PenalizedProblem:
     """``columns' columns`` where it was worth forming once; otherwise it is formed on the live columns only."""
     column_means: Array
     target_means: Array
-    bias_column: bool
 
     @property
     def m(self) -> int:
-        """Number of penalized components, a penalized bias included."""
+        """Number of columns."""
         return int(self.columns.shape[1])
 
     def take(self, S: Array) -> Array:
@@ -184,10 +184,7 @@ class PenalizedProblem:
     def discriminant(self, active: ActiveSet) -> Discriminant:
         """The solution ``active`` as support among the candidates, coefficients and bias."""
         S, W = active.S, active.W
-        if not self.bias_column:
-            return Discriminant(S, W, self.target_means - self.column_means[S] @ W)
-        is_bias = S == 0
-        return Discriminant(S[~is_bias] - 1, W[~is_bias], np.sum(W[is_bias], axis=0))
+        return Discriminant(S, W, self.target_means - self.column_means[S] @ W)
 
 
 @dataclass(frozen=True)
@@ -288,9 +285,7 @@ class ActiveSet:
         return max(fit, 0.0) / 2 + lam * float(np.sum(powers))
 
 
-def penalized_problem(
-    K: Array, Y: Array, weights: Array | None = None, *, penalize_bias: bool = False
-) -> PenalizedProblem:
+def penalized_problem(K: Array, Y: Array, weights: Array | None = None) -> PenalizedProblem:
     """The problem on the kernel columns ``K`` (n, m) with targets ``Y`` (n, p).
 
     Parameters
@@ -300,8 +295,6 @@ def penalized_problem(
     Y : array of shape (n, p)
     weights : array of shape (n,) or None
         Positive sample weights; they are scaled to add up to ``n``.
-    penalize_bias : bool
-        The paper penalizes the bias like a sample.
 
     Notes
     -----
@@ -311,16 +304,11 @@ def penalized_problem(
     n, m = K.shape
     if weights is not None and np.all(weights == weights[0]):
         weights = None
-    one = np.ones(n, dtype=K.dtype)
-    root = one if weights is None else np.sqrt(weights * (n / np.sum(weights)))
-    if penalize_bias:
-        A = np.concatenate([one[:, None], K], axis=1)
-        B = Y
-        column_means, target_means = np.zeros(m, dtype=K.dtype), np.zeros(Y.shape[1], dtype=K.dtype)
-    else:
-        share = root * root / n
-        column_means, target_means = share @ K, share @ Y
-        A, B = K - column_means[None, :], Y - target_means[None, :]
+    root = np.ones(n, dtype=K.dtype) if weights is None else np.sqrt(weights * (n / np.sum(weights)))
+    share = root * root / n
+    # Paper: the bias is penalized like a sample. We: it is free, so that a shift of the targets changes nothing else.
+    column_means, target_means = share @ K, share @ Y
+    A, B = K - column_means[None, :], Y - target_means[None, :]
     if weights is not None:
         A, B = A * root[:, None], B * root[:, None]
     return PenalizedProblem(
@@ -332,7 +320,6 @@ def penalized_problem(
         gram=A.T @ A if n >= 2 * m else None,
         column_means=column_means,
         target_means=target_means,
-        bias_column=penalize_bias,
     )
 
 
@@ -363,7 +350,6 @@ def summed_problem(sums: Statistics) -> PenalizedProblem:
         gram=gram,
         column_means=sums.mean,
         target_means=means,
-        bias_column=False,
     )
 
 

@@ -13,13 +13,13 @@ from sklearn.base import clone
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, kept_importances
+from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, kept_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.path import Stop
 from fewkern.explaining import explain
 from fewkern.fisher.fitting import CONSTRAINTS, class_expansion, fit_fisher
-from fewkern.fisher.lq import LqFamily, LqSettings, lq_path, max_penalty
+from fewkern.fisher.lq import LqFamily, lq_path, max_penalty
 from fewkern.fisher.problem import Candidates, penalized_problem
 from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.populations import labelled_population
@@ -64,18 +64,10 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         standard error is that of the difference of the two errors on the same samples.
     max_vectors : int or None, default None
         Largest number of vectors. A penalty that keeps more, given or chosen, is raised until the model is within it.
-    max_candidates : int or None, default None
-        The candidates are this many samples, chosen by the gain rule of :class:`FeatureVectorSelector`. None: every
-        distinct sample, up to 1,000 (400 with three or more classes), and that many of more.
-    priors : array of shape (n_classes,) or None, default None
-        Class probabilities where the model is used, if they are not those of the training samples.
     class_weight : dict, "balanced" or None, default None
     cv : int, splitter or iterable of splits, default 5
         An int is the number of stratified folds, shuffled with ``random_state`` (at most as many as the smallest class
         has samples), so that the order of the rows does not matter. With ``groups`` whole groups are held out.
-    max_iter : int, default 1000
-        The iteration ends at a relative change of the objective of 1e-8, for ``q = 1`` at a relative duality gap of
-        1e-7 (with three or more classes 1e-5); at the limit there is a ConvergenceWarning.
     random_state : int, Generator, RandomState or None, default 0
         For the folds, the candidates and the subsample on which length scales are compared.
     verbose : bool or int, default False
@@ -96,8 +88,6 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         Value of (5) at the fitted model.
     class_scores_ : ClassScores
         How the scores become probabilities.
-    priors_ : array of shape (n_classes,)
-        Shares of the classes, in the rows on which choices are made.
     held_out_error_ : float or None
         Share of held-out samples that are misclassified (weighted), every fold with the penalty that the other folds
         choose. The length scale was chosen with all folds. None where a class is too small for folds.
@@ -162,7 +152,6 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **CONSTRAINTS,
-        **constraints("max_iter", max_candidates=CONSTRAINTS["max_vectors"]),
         "q": [Interval(Real, 0, 2, closed="right")],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }
@@ -175,11 +164,8 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         alpha: Any = "auto",
         prefer: str = "balanced",
         max_vectors: int | None = None,
-        max_candidates: int | None = None,
-        priors: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
-        max_iter: int = 1000,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -188,11 +174,8 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         self.alpha = alpha
         self.prefer = prefer
         self.max_vectors = max_vectors
-        self.max_candidates = max_candidates
-        self.priors = priors
         self.class_weight = class_weight
         self.cv = cv
-        self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
 
@@ -217,12 +200,10 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         population = labelled_population(self, X, y, sample_weight, groups)
         if self.max_vectors is not None and self.q > 1:
             raise ValueError(
-                f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1, or "
-                "max_candidates."
+                f"SparseKernelFisher: q = {self.q} drops no sample, so max_vectors cannot be kept; use q <= 1."
             )
-        how = LqSettings(self.q, max_iter=self.max_iter)
-        family = LqFamily(how, None if self.alpha == "auto" else float(self.alpha), self.max_vectors)
-        fitted = fit_fisher(self, population, family, self.max_candidates)
+        family = LqFamily(self.q, None if self.alpha == "auto" else float(self.alpha), self.max_vectors)
+        fitted = fit_fisher(self, population, family)
         self.alpha_, self.objective_ = fitted.setting, fitted.objective
         self.stop_, self.n_iter_ = fitted.ending.stop, max(1, fitted.ending.n_iter)
         return self
@@ -297,14 +278,14 @@ def fisher_path(
     given = check_labelled(model, X, y, sample_weight)
     samples = given.on_host()
     kernel = resolve_kernel(model.kernel, samples.X)
-    candidates = Candidates.of(samples, kernel, model.max_candidates, seed_from(model.random_state))
+    candidates = Candidates.of(samples, kernel, None, seed_from(model.random_state))
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     problem = penalized_problem(candidates.K, targets.rows(samples.codes), samples.weights)
     if isinstance(alphas, int):
         top, last = max_penalty(problem), max(alphas - 1, 1)
         alphas = [top * _PATH_PENALTY_RATIO ** (i / last) for i in range(alphas)]
     falling = sorted((float(p) for p in alphas), reverse=True)
-    fits = tuple(lq_path(problem, falling, LqSettings(model.q, max_iter=model.max_iter)))
+    fits = tuple(lq_path(problem, falling, float(model.q)))
     scores = least_squares_scores(targets).shares()
     shares = samples.weights / np.sum(samples.weights)
     errors = [float(shares @ (scores.codes(fit.values(candidates.K)) != samples.codes)) for fit in fits]

@@ -95,24 +95,14 @@ class AffineScores:
     def __call__(self, F: Array) -> Array:
         return F @ self.weights + self.offset
 
-    def with_priors(self, ratio: Array) -> AffineScores:
-        """Posteriors, up to a common factor, for priors that are ``ratio`` times as large."""
-        return AffineScores(self.weights * ratio, self.offset * ratio)
-
     def logarithms(self) -> ClassScores:
         """Class scores whose softmax is the probabilities; for two classes one score, the difference of the two."""
         M, c = self.weights, self.offset
         return ClassScores(M, c) if len(c) > 2 else ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1])
 
     def shares(self) -> ClassScores:
-        """Class scores that are the probabilities themselves, up to a common factor."""
-        M, c = self.weights, self.offset
-        if len(c) > 2:
-            return ClassScores(M, c, shares=(0.0, 1.0))
-        # the two values add up to a linear function of their difference, which other priors change
-        slope, level = float(M[0, 1] - M[0, 0]), float(c[1] - c[0])
-        share = float(M[0, 1] + M[0, 0]) / slope if slope else 0.0
-        return replace(self.logarithms(), shares=(share, float(c[0] + c[1]) - share * level))
+        """Class scores that are the probabilities themselves: those of two classes add up to one."""
+        return replace(self.logarithms(), shares=(0.0, 1.0))
 
 
 def least_squares_scores(targets: FisherTargets) -> AffineScores:
@@ -123,9 +113,7 @@ def least_squares_scores(targets: FisherTargets) -> AffineScores:
     return AffineScores((targets.priors[:, None] * targets.theta / targets.scale).T, targets.priors)
 
 
-def fit_posterior(
-    held_out: HeldOut | None, targets: FisherTargets, priors: Array | None = None
-) -> tuple[ClassScores, bool]:
+def fit_posterior(held_out: HeldOut | None, targets: FisherTargets) -> tuple[ClassScores, bool]:
     r"""Decision scores and probabilities that never reverse the order of the discriminant.
 
     Parameters
@@ -134,8 +122,6 @@ def fit_posterior(
         Samples with classes, and their discriminant ``(n, C - 1)`` by models fitted without them. None gives the
         midpoint rule.
     targets : FisherTargets
-    priors : array of shape (C,) or None
-        With other priors :math:`\pi'` the posteriors are proportional to :math:`\pi'_c p_c / \pi_c`.
 
     Returns
     -------
@@ -144,11 +130,9 @@ def fit_posterior(
     calibrated : bool
         Whether the scores were fitted to held-out values; otherwise they are the midpoint rule.
     """
-    ratio = None if priors is None else priors / targets.priors
     U = None if held_out is None else _rising_directions(held_out.values, held_out.samples, targets)
     if held_out is None or U is None or U.shape[1] == 0:
-        shares = least_squares_scores(targets)
-        return (shares if ratio is None else shares.with_priors(ratio)).shares(), False
+        return least_squares_scores(targets).shares(), False
     # Paper: the threshold is the midpoint of the targets. We: where held-out samples have equal posteriors, because a
     # penalty shrinks the values and moves the best threshold away from the midpoint; it gives probabilities, too.
     samples = held_out.samples
@@ -163,8 +147,7 @@ def fit_posterior(
     if n_classes == 2:
         slopes, offset = np.hstack([-slopes, slopes]) / 2, np.concatenate([-offset, offset]) / 2
     slopes, offset = slopes.astype(F.dtype), (offset - offset.mean()).astype(F.dtype)
-    scores = calibrate(AffineScores(U @ slopes / targets.scale, offset).logarithms(), held_out)
-    return scores if ratio is None else scores.with_priors(ratio), True
+    return calibrate(AffineScores(U @ slopes / targets.scale, offset).logarithms(), held_out), True
 
 
 def _rising_directions(held_out: Array, samples: Samples, targets: FisherTargets) -> Array:

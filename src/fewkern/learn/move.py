@@ -17,6 +17,8 @@ __all__ = ["move"]
 
 Host = np.ndarray[Any, Any]
 _ARRAYS = ("vectors", "log_scales", "log_widths", "directions")
+# Least inverse width of a column, over the largest, that the unit of the vectors follows.
+_LEAST_SCALE = 1e-3
 
 
 def move(
@@ -34,18 +36,35 @@ def move(
     Cost: about ``7 n (m + p)^2`` flops per step, ``p`` being the number of linear features.
     """
 
+    units = _units(geometry)
+
+    def at(x: Host) -> Geometry:
+        return _unpacked(x * units, geometry)
+
     def error(x: Host) -> tuple[float, Host]:
         try:
-            value, gradient = objective(rows, _unpacked(x, geometry), policy)
+            value, gradient = objective(rows, at(x), policy)
         except (ValueError, OverflowError):  # a line search went too far: no inverse, or no number
             return math.inf, x
-        return value, _packed(gradient)
+        return value, _packed(gradient) * units
 
     def hopeless(step: int, x: Host) -> bool:
-        return 2 * step == steps and not promising(_unpacked(x.copy(), geometry))
+        return 2 * step == steps and not promising(at(x))
 
-    found = minimize_smooth(error, _packed(geometry), max_iter=steps, tol=tol, watch=hopeless)
-    return _unpacked(found.x, geometry)
+    found = minimize_smooth(error, _packed(geometry) / units, max_iter=steps, tol=tol, watch=hopeless)
+    return at(found.x)
+
+
+def _units(geometry: Geometry) -> Host:
+    """The unit of every number that moves: vectors are measured in the metric, and directions in its mean.
+
+    All that changes a Gaussian then changes it about as much per step, and L-BFGS needs a third fewer steps.
+    """
+    scales = np.exp(geometry.log_scales)
+    lengths = {"vectors": 1.0 / np.maximum(scales, _LEAST_SCALE * scales.max()), "directions": scales.mean()}
+    arrays = [np.broadcast_to(lengths.get(name, 1.0), getattr(geometry, name).shape).ravel() for name in _ARRAYS]
+    logarithms = 1 if geometry.warp is None else geometry.warp.log_slopes.size + 1
+    return np.concatenate([*arrays, np.ones(logarithms)])
 
 
 def _packed(geometry: Geometry) -> Host:

@@ -2,10 +2,10 @@ r"""The convex step of the soft margin: signs of the pairs fixed by an order of 
 
 .. math:: \tfrac12 w^T S w + D \sum_e (1 - s_e v_e\, w^T (x_i - x_j))_+
 
-with the pairs one by one in a quadratic program (:class:`ListedPairs`), or through a sort (:class:`RankedPairs`); or
-with an l1 penalty, by proximal gradients (:class:`PenalizedSteps`, methods B8). Each has the objective ``value(w)``
-with absolute values in place of signs, the minimizer ``improve(w, order, near)`` of the convex step of an order, from
-``w`` (``near``: which is close to it), and ``noise``, the fraction of ``J(0) - J`` below which gains are noise.
+with the pairs one by one in a quadratic program (:class:`ListedPairs`), or through a sort (:class:`RankedPairs`). Each
+has the objective ``value(w)`` with absolute values in place of signs, the minimizer ``improve(w, order, near)`` of the
+convex step of an order, from ``w`` (``near``: which is close to it), and ``noise``, the fraction of ``J(0) - J`` below
+which gains are noise.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from fewkern.arrays.linalg import cholesky_psd, solve_triangular
 from fewkern.arrays.namespace import Array
 from fewkern.margins.graphs import AllPairs, Edges
 from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import DensePoints, HingeProblem
+from fewkern.margins.problems import HingeProblem
 from fewkern.margins.ranking import OrderedPairs
 
 __all__ = [
     "ConvexSteps",
-    "ListedLoss",
     "ListedPairs",
-    "PenalizedSteps",
     "RankedLoss",
     "RankedPairs",
     "signed_pairs",
@@ -47,11 +45,6 @@ _SMOOTHING_MARGINS, _LAST_WIDTHS = (0.5, 0.1, 0.02, 0.004, 0.001), 2
 _MAX_NEWTON_STEPS, _NEWTON_RTOL, _WIDE_NEWTON_RTOL = 20, 1e-7, 1e-3
 # Armijo's rule: required fraction of the predicted decrease; and the shortest step.
 _ARMIJO_FRACTION, _MIN_STEP_LENGTH = 1e-4, 1e-6
-# With an l1 penalty: widths of the smoothed hinge, for a proximal step needs a bounded second derivative; steps per
-# width, and the relative gain at which they stop.
-_PROXIMAL_MARGINS, _MAX_PROXIMAL_STEPS, _GAIN_RTOL = (0.3, 0.05), 300, 1e-8
-# The curvature is doubled while a step overshoots (up to rounding), and multiplied by this factor after every step.
-_VALUE_RTOL, _CURVATURE_DECAY = 1e-12, 0.9
 
 
 def solve(S: Array, x: Array) -> Array:
@@ -65,24 +58,6 @@ def signed_pairs(Z: Array, edges: Edges, order: Array) -> Array:
     rank = np.argsort(order, kind="stable")
     factor = np.where(rank[edges.i] > rank[edges.j], edges.v, -edges.v)
     return factor[:, None] * (Z[edges.i] - Z[edges.j])
-
-
-@dataclass(frozen=True)
-class ListedLoss:
-    """The convex objective over listed pairs, rows of ``G``, each counted ``count`` times."""
-
-    S: Array
-    G: Array
-    count: Array
-
-    def smooth(self, w: Array, mu: float) -> tuple[float, Array]:
-        """Value and gradient with smoothed hinges; ``mu`` is the width of smoothing in units of the margin."""
-        t = self.G @ w
-        outer, inner = np.maximum(1.0 + mu - t, 0.0), np.maximum(1.0 - mu - t, 0.0)
-        value = float(self.count @ (outer * outer - inner * inner)) / (4 * mu)
-        slope = -self.count * (outer - inner) / (2 * mu)
-        Sw = self.S @ w
-        return 0.5 * float(w @ Sw) + value, Sw + self.G.T @ slope
 
 
 @dataclass(frozen=True)
@@ -127,10 +102,6 @@ class ListedPairs:
         """Samples in coordinates ``u = L'w``, where lengths are those of the identity."""
         return solve_triangular(self.factor, self.Z.T).T
 
-    def loss(self, order: Array) -> ListedLoss:
-        """The convex objective of an order."""
-        return ListedLoss(self.S, signed_pairs(self.Z, self.edges, order), self.D * self.edges.count)
-
     def value(self, w: Array) -> float:
         s, e = self.Z @ w, self.edges
         t = e.v * np.abs(s[e.i] - s[e.j])
@@ -161,7 +132,7 @@ def _inside_band(G: Array, box: Array, linear: Array) -> Array:
     if not G.shape[0]:
         return linear
     ones = np.ones(len(G))
-    return minimize_hinge(HingeProblem(DensePoints(G), ones, ones, box, bias=False, linear=linear)).w
+    return minimize_hinge(HingeProblem(G, ones, ones, box, bias=False, linear=linear)).w
 
 
 @dataclass(frozen=True)
@@ -228,63 +199,4 @@ class RankedPairs:
         return w
 
 
-@dataclass(frozen=True)
-class PenalizedSteps:
-    """Convex steps with an l1 penalty, by proximal gradients on the smoothed loss (methods B8)."""
-
-    plain: ListedPairs | RankedPairs
-    S: Array
-    penalty: float
-
-    noise = 1e-7  # proximal steps end at a gain of this size
-
-    def value(self, w: Array) -> float:
-        return self.plain.value(w) + self._l1(w)
-
-    def improve(self, w: Array, order: Array, near: bool) -> Array:
-        loss = self.plain.loss(order)
-        for mu in _PROXIMAL_MARGINS:
-            w = self._proximal(loss, w, mu)
-        return w
-
-    def _l1(self, w: Array) -> float:
-        return self.penalty * float(np.sum(np.abs(w)))
-
-    def _proximal(self, loss: ListedLoss | RankedLoss, w: Array, mu: float) -> Array:
-        """Accelerated proximal gradients with backtracking and restarts."""
-        curvature = float(np.trace(self.S)) / int(self.S.shape[0])
-        ahead, momentum = w, 1.0
-        last = loss.smooth(w, mu)[0] + self._l1(w)
-        for _ in range(_MAX_PROXIMAL_STEPS):
-            new, value, curvature = self._step(loss, ahead, mu, curvature)
-            total = value + self._l1(new)
-            if total > last:
-                if momentum == 1.0:
-                    break
-                ahead, momentum = w, 1.0  # the extrapolation overshot: restart
-                continue
-            gain, last = last - total, total
-            longer = (1.0 + (1.0 + 4.0 * momentum * momentum) ** 0.5) / 2.0
-            ahead = new + ((momentum - 1.0) / longer) * (new - w)
-            w, momentum = new, longer
-            curvature *= _CURVATURE_DECAY
-            if gain <= _GAIN_RTOL * abs(total):
-                break
-        return w
-
-    def _step(
-        self, loss: ListedLoss | RankedLoss, ahead: Array, mu: float, curvature: float
-    ) -> tuple[Array, float, float]:
-        """One proximal step from ``ahead``, its smooth value, and the curvature that it needed."""
-        at, g = loss.smooth(ahead, mu)
-        while True:
-            step = ahead - g / curvature
-            new = np.sign(step) * np.maximum(np.abs(step) - self.penalty / curvature, 0.0)
-            move = new - ahead
-            value, _ = loss.smooth(new, mu)
-            if value <= at + float(g @ move) + 0.5 * curvature * float(move @ move) + _VALUE_RTOL * abs(at):
-                return new, value, curvature
-            curvature *= 2.0
-
-
-ConvexSteps: TypeAlias = ListedPairs | RankedPairs | PenalizedSteps
+ConvexSteps: TypeAlias = ListedPairs | RankedPairs

@@ -40,7 +40,7 @@ _MIN_RIDGE = 1e-13
 # Eigenvalues of the penalty scatter below these fractions, of its largest one and of the trace of S, are rounding.
 _RANK_RTOL, _RANK_RTOL_BESIDE_S = 1e-10, 1e-24
 # No direction is left once the trace of the penalty scatter has fallen to this fraction of its first value.
-FLAT_TRACE_RATIO = 1e-12
+_FLAT_TRACE_RATIO = 1e-12
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class ScatterDeflation:
         if self.dimension == 0:
             return Stop.RANK
         # not by the ratio: with a small ridge it falls by many orders once the null space of S is used up
-        if float(np.trace(self.B)) <= FLAT_TRACE_RATIO * self.first:
+        if float(np.trace(self.B)) <= _FLAT_TRACE_RATIO * self.first:
             return Stop.FLAT
         return self.best()
 

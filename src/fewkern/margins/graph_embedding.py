@@ -48,8 +48,8 @@ class GraphEmbedding(Reducer):
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
     max_vectors : int or None, default None
         Largest number of samples in the basis that gives the features of a kernel; the cost is quadratic in it. None:
-        at most 500. The linear kernel has no basis unless a number is given, or samples are sparse (None: at most 2,000
-        then).
+        at most 500. The linear kernel has no basis unless a number is
+        given, or sparse samples have more than 2,000 features (None: 2,000 vectors then).
     random_state : int, Generator, RandomState or None, default 0
 
     Attributes

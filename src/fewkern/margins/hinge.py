@@ -17,21 +17,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewkern.arrays.linalg import cholesky_psd, least_squares, solve_or_none, solve_triangular, sum_by_index
+from fewkern.arrays.linalg import (
+    cholesky_psd,
+    least_squares,
+    solve_or_none,
+    solve_triangular,
+    sum_by_index,
+    weighted_gram,
+)
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.numerics import quiet
 from fewkern.core.path import Stop
 from fewkern.margins.problems import HingeProblem, HingeSolution, norm, relative_error
 
-__all__ = ["GAP_RTOL", "minimize_hinge"]
+__all__ = ["GAP_RTOL", "MAX_ITERATIONS", "minimize_hinge"]
 
 # Relative duality gap at which a problem counts as solved.
 GAP_RTOL = 1e-9
+# Iterations after which a problem that is not solved is given up.
+MAX_ITERATIONS = 100
 
-# Above this dimension the normal matrix is not formed: conjugate gradients use its products instead.
-_MAX_DENSE_FEATURES = 6000
-# Limits of conjugate gradients: steps, and squared residual relative to the first.
-_MAX_CG_STEPS, _CG_SQUARED_RTOL = 2000, 1e-24
 # The system of the free multipliers is solved exactly up to this size; up to the second one if it is singular.
 _MAX_FREE_MULTIPLIERS, _MAX_DEPENDENT_MULTIPLIERS = 1000, 200
 # The duality gap of the exact solution may exceed that of the last iterate by this fraction of the value.
@@ -50,9 +55,7 @@ _STEP_FRACTION = 0.99
 _PATIENCE_STEPS_NEAR, _PATIENCE_STEPS_FAR, _NEAR_ERROR = 3, 20, 1e-6
 
 
-def minimize_hinge(
-    problem: HingeProblem, start: Array | None = None, max_iter: int = 100, tol: float = GAP_RTOL
-) -> HingeSolution:
+def minimize_hinge(problem: HingeProblem, start: Array | None = None) -> HingeSolution:
     """Minimize a sum of hinges.
 
     Parameters
@@ -60,30 +63,26 @@ def minimize_hinge(
     problem : HingeProblem
     start : array of shape (n,) or None
         Multipliers to start from, feasible in the dual.
-    max_iter : int
-    tol : float
-        Relative duality gap, and residuals relative to the size of their terms.
-
     Returns
     -------
     HingeSolution
     """
     with quiet():  # overflow ends the loop
-        return _minimize(problem, start, max_iter, tol)
+        return _minimize(problem, start)
 
 
-def _minimize(problem: HingeProblem, start: Array | None, max_iter: int, tol: float) -> HingeSolution:
+def _minimize(problem: HingeProblem, start: Array | None) -> HingeSolution:
     warm = start is not None and bool(np.any(start > 0))
     point = _warm_start(problem, start) if warm else _cold_start(problem)
     best, since, stop, iteration = None, 0, Stop.MAX_ITER, 0
-    while iteration < max_iter:
+    while iteration < MAX_ITERATIONS:
         iteration += 1
         here = _Residuals.at(problem, point)
         if best is None or here.error < best.error:
             best, since = here, 0
         else:
             since += 1
-        if here.error <= tol:
+        if here.error <= GAP_RTOL:
             stop = Stop.CONVERGED
             break
         if since >= (_PATIENCE_STEPS_NEAR if best.error < _NEAR_ERROR else _PATIENCE_STEPS_FAR) or point.mu <= 0.0:
@@ -149,7 +148,7 @@ class _Residuals:
         """Residuals of the point, and the error of the pair ``(w, a)`` as it would be handed back."""
         w, a, g, h = point.w, point.a, problem.g, problem.targets
         Ga = problem.combination(a)
-        margin = problem.signs * (problem.points.times(w) + point.b)
+        margin = problem.signs * (problem.X @ w + point.b)
         r_w = w - g - Ga
         r_b = float(np.sum(problem.signs * a)) if problem.bias else 0.0
         primal = problem.primal(w, h - margin)
@@ -164,7 +163,7 @@ class _Residuals:
 
 def _next_point(problem: HingeProblem, here: _Residuals) -> _Point:
     """One predictor-corrector step."""
-    point, points, signs = here.point, problem.points, problem.signs
+    point, X, signs = here.point, problem.X, problem.signs
     theta = 1.0 / (point.xi / point.u + point.t / point.a)
     solve = _newton_equations(problem, theta)
 
@@ -172,8 +171,8 @@ def _next_point(problem: HingeProblem, here: _Residuals) -> _Point:
         """Newton step for the complementarity targets ``a t -> c1``, ``u xi -> c2`` (increments)."""
         r = -here.p - c2 / point.u + c1 / point.a
         pull = signs * theta * r
-        dw, db = solve(-here.w + points.transposed_times(pull), here.b + float(np.sum(pull)))
-        da = theta * (r - signs * (points.times(dw) + db))
+        dw, db = solve(-here.w + X.T @ pull, here.b + float(np.sum(pull)))
+        da = theta * (r - signs * (X @ dw + db))
         return _Point(dw, db, da, -da, (c1 - point.t * da) / point.a, (c2 + point.xi * da) / point.u)
 
     # Predictor: straight at the solution; it says how far the corrector may aim.
@@ -190,43 +189,19 @@ def _newton_equations(problem: HingeProblem, theta: Array) -> Callable[[Array, f
     What is left is ``[I + X'ΘX, X'Θ1; 1'ΘX, 1'Θ1] (dw, db) = (rhs, rhs_b)``; signs cancel in squares. The bias is
     eliminated too, which centers the samples with the weights ``Θ``.
     """
-    points, bias, q = problem.points, problem.bias, problem.points.width
-    total, x_theta = float(np.sum(theta)), points.transposed_times(theta)
-    factor: Array | None = None
-    if q <= _MAX_DENSE_FEATURES:
-        M = points.normal(theta) + np.eye(q)
-        if bias:
-            M = M - x_theta[:, None] * x_theta[None, :] / total
-        factor = cholesky_psd((M + M.T) / 2)
-
-    def product(v: Array) -> Array:
-        out = v + points.transposed_times(theta * points.times(v))
-        return out - x_theta * (float(x_theta @ v) / total) if bias else out
+    X, bias = problem.X, problem.bias
+    total, x_theta = float(np.sum(theta)), X.T @ theta
+    M = weighted_gram(X, theta) + np.eye(X.shape[1])
+    if bias:
+        M = M - x_theta[:, None] * x_theta[None, :] / total
+    factor = cholesky_psd((M + M.T) / 2)
 
     def solve(rhs: Array, rhs_b: float) -> tuple[Array, float]:
         right = rhs - x_theta * (rhs_b / total) if bias else rhs
-        if factor is None:
-            dw = _conjugate_gradients(product, right)
-        else:
-            dw = solve_triangular(factor, solve_triangular(factor, right), transposed=True)
+        dw = solve_triangular(factor, solve_triangular(factor, right), transposed=True)
         return dw, (rhs_b - float(x_theta @ dw)) / total if bias else 0.0
 
     return solve
-
-
-def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
-    x = np.zeros_like(right)
-    r = p = right
-    rr = first = float(r @ r)
-    for _ in range(_MAX_CG_STEPS):
-        if rr <= _CG_SQUARED_RTOL * first or first == 0.0:
-            break
-        Mp = product(p)
-        step = rr / float(p @ Mp)
-        x, r = x + step * p, r - step * Mp
-        rr, before = float(r @ r), rr
-        p = r + (rr / before) * p
-    return x
 
 
 def _cold_start(problem: HingeProblem) -> _Point:
@@ -295,14 +270,14 @@ def _crossover(problem: HingeProblem, a: Array) -> HingeSolution | None:
     C, signs = problem.C, problem.signs
     is_free = (a > 0) & (a < C)
     free = np.flatnonzero(is_free)
-    count, q = int(free.shape[0]), problem.points.width
-    if count == 0 or count > _MAX_FREE_MULTIPLIERS or q > _MAX_DENSE_FEATURES:
+    count, q = int(free.shape[0]), problem.X.shape[1]
+    if count == 0 or count > _MAX_FREE_MULTIPLIERS:
         return None
-    own, s = problem.points.subset(free), signs[free]
+    own, s = problem.X[free], signs[free]
     fixed = np.where(is_free, 0.0, a)
     w = problem.g + problem.combination(fixed)
-    K = s[:, None] * own.times(own.transposed_times(np.eye(count))) * s[None, :]
-    right = problem.targets[free] - s * own.times(w)
+    K = s[:, None] * (own @ own.T) * s[None, :]
+    right = problem.targets[free] - s * (own @ w)
     if problem.bias:
         K = np.concatenate([K, s[:, None]], axis=1)
         K = np.concatenate([K, np.append(s, 0.0)[None, :]], axis=0)

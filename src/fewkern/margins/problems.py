@@ -1,10 +1,4 @@
-"""Samples from which directions are removed, and sums of hinges over them (methods A1, A2, B2).
-
-A recursion finds a direction, removes it from the samples and continues in the complement, in one of two equivalent
-forms. :class:`Reflected` holds explicit centered features: a Householder reflection maps the removed direction to the
-first axis, which is dropped, so the dimension shrinks by one, and the directions are orthonormal to rounding.
-:class:`Constrained` leaves sparse samples as they are and carries the directions as constraints ``<w, w_j> = 0``.
-"""
+"""Samples from which directions are removed, and sums of hinges over them (methods A2, B2)."""
 
 from __future__ import annotations
 
@@ -12,22 +6,16 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from sys import float_info
-from typing import TypeAlias
 
 import numpy as np
 
-from fewkern.arrays.linalg import weighted_gram
 from fewkern.arrays.namespace import Array
 from fewkern.core.path import Stop
 
 __all__ = [
-    "Constrained",
-    "DensePoints",
     "HingeProblem",
     "HingeSolution",
-    "Points",
     "Reflected",
-    "Space",
     "hinge_at_zero",
     "norm",
     "reflect",
@@ -60,43 +48,17 @@ def reflect_both(S: Array, u: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class DensePoints:
-    """Explicit samples, the rows of ``A``, as a solver of hinges sees them: through products."""
+class Reflected:
+    """Centered features in coordinates of the complement of the directions removed.
+
+    A Householder reflection maps a removed direction to the first axis, which is dropped: the dimension shrinks by one,
+    and the directions are orthonormal to rounding.
+    """
 
     A: Array
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return int(self.A.shape[0])
-
-    @property
-    def width(self) -> int:
-        """Number of entries of ``w``."""
-        return int(self.A.shape[1])
-
-    def times(self, w: Array) -> Array:
-        """Projections of all samples on ``w``."""
-        return self.A @ w
-
-    def transposed_times(self, a: Array) -> Array:
-        """``sum_i a_i x_i``."""
-        return self.A.T @ a
-
-    def normal(self, theta: Array) -> Array:
-        """``sum_i theta_i x_i x_i'``."""
-        return weighted_gram(self.A, theta)
-
-    def subset(self, rows: Array) -> DensePoints:
-        """Only these samples."""
-        return DensePoints(self.A[rows])
-
-
-@dataclass(frozen=True)
-class Reflected(DensePoints):
-    """Explicit features ``A`` in coordinates of the complement; ``Q`` maps them back to the original ones."""
-
+    """One row per sample."""
     Q: Array
+    """Maps the complement back to the original coordinates."""
     W: Array
     """Removed directions: orthonormal columns in original coordinates."""
 
@@ -109,7 +71,7 @@ class Reflected(DensePoints):
     @property
     def dimension(self) -> int:
         """Number of remaining directions."""
-        return self.width
+        return int(self.A.shape[1])
 
     def largest_norm(self) -> float:
         """Length of the longest deflated sample."""
@@ -130,72 +92,6 @@ class Reflected(DensePoints):
 
 
 @dataclass(frozen=True)
-class Constrained:
-    """Samples ``X - 1 mean'`` (never formed) under ``<w, w_j> = 0`` for the orthonormal columns of ``W``.
-
-    The methods are those of :class:`Reflected`; directions are in original coordinates.
-    """
-
-    X: Array
-    mean: Array
-    W: Array
-    norms: Array
-    """Squared lengths of the deflated samples."""
-
-    @classmethod
-    def start(cls, X: Array, mean: Array, norms: Array) -> Constrained:
-        """No direction removed; ``norms`` are squared lengths of the centered rows."""
-        return cls(X, mean, np.zeros((mean.shape[0], 0)), norms)
-
-    @property
-    def n(self) -> int:
-        return int(self.X.shape[0])
-
-    @property
-    def width(self) -> int:
-        return int(self.W.shape[0])
-
-    @property
-    def dimension(self) -> int:
-        """Number of remaining directions: ``n`` centered samples span at most ``n - 1`` dimensions."""
-        return min(self.width, self.n - 1) - int(self.W.shape[1])
-
-    def _project(self, w: Array) -> Array:
-        return w - self.W @ (self.W.T @ w)
-
-    def times(self, w: Array) -> Array:
-        w = self._project(w)
-        return self.X @ w - self.mean @ w
-
-    def transposed_times(self, a: Array) -> Array:
-        return self._project(self.X.T @ a - np.multiply.outer(self.mean, np.sum(a, axis=0)))
-
-    def normal(self, theta: Array) -> Array:
-        cross = np.outer(self.X.T @ theta, self.mean)
-        N = weighted_gram(self.X, theta) - cross - cross.T
-        N = N + np.sum(theta) * self.mean[:, None] * self.mean[None, :]
-        return self._project(self._project(N).T)
-
-    def subset(self, rows: Array) -> Constrained:
-        return Constrained(self.X[rows], self.mean, self.W, self.norms[rows])
-
-    def largest_norm(self) -> float:
-        return max(float(np.max(self.norms)), 0.0) ** 0.5
-
-    def without(self, U: Array) -> tuple[Constrained, Array]:
-        # projected twice: one pass leaves rounding errors that the recursion would accumulate
-        Q, R = np.linalg.qr(self._project(self._project(U)))
-        U = np.where(np.diagonal(R)[None, :] < 0, -Q, Q)
-        Z = self.X @ U - (self.mean @ U)[None, :]
-        norms = self.norms - np.sum(Z * Z, axis=1)
-        return Constrained(self.X, self.mean, np.concatenate([self.W, U], axis=1), norms), Z
-
-
-Points: TypeAlias = DensePoints | Constrained
-Space: TypeAlias = Reflected | Constrained
-
-
-@dataclass(frozen=True)
 class HingeProblem:
     r"""Half the squared length of ``w`` plus a weighted sum of hinges (methods A1, B2).
 
@@ -206,7 +102,7 @@ class HingeProblem:
 
     Parameters
     ----------
-    points : Points
+    X : array of shape (n, q)
         The ``x_i``.
     signs, targets, C : arrays of shape (n,)
         ``s`` (one or minus one), ``h`` and the positive box constants.
@@ -216,7 +112,7 @@ class HingeProblem:
         ``g``; None is zero.
     """
 
-    points: Points
+    X: Array
     signs: Array
     targets: Array
     C: Array
@@ -226,7 +122,7 @@ class HingeProblem:
     @cached_property
     def g(self) -> Array:
         """The linear term as an array."""
-        return np.zeros(self.points.width) if self.linear is None else self.linear
+        return np.zeros(self.X.shape[1]) if self.linear is None else self.linear
 
     @cached_property
     def size(self) -> float:
@@ -235,11 +131,11 @@ class HingeProblem:
 
     def combination(self, a: Array) -> Array:
         """``sum_i a_i s_i x_i``."""
-        return self.points.transposed_times(self.signs * a)
+        return self.X.T @ (self.signs * a)
 
     def shortfall(self, w: Array) -> Array:
         """``h_i - s_i <w, x_i>``: the shortfall from the margin without a bias."""
-        return self.targets - self.signs * self.points.times(w)
+        return self.targets - self.signs * (self.X @ w)
 
     def primal(self, w: Array, short: Array) -> float:
         """Value at ``w`` with the shortfalls ``short``, bias included."""

@@ -25,8 +25,6 @@ __all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
 
 # The pairs of the smoothed band are listed if there are at most this many per sample.
 _MAX_BAND_PAIRS_PER_SAMPLE = 40
-# Up to this many samples per feature, a blocked table of all pairs is faster than one sort per feature.
-_MAX_TABLE_ROWS_PER_FEATURE = 500
 
 
 def _running(a: Array) -> Array:
@@ -114,7 +112,7 @@ def _arrange(s: Array, margins: list[float], codes: Array | None) -> tuple[Array
 
 
 def ranked_sums(
-    s: Array, columns: list[Array], margins: list[float], codes: Array | None = None, *, above: bool = True
+    s: Array, columns: list[Array], margins: list[float], codes: Array | None = None
 ) -> list[tuple[list[Array], list[Array]]]:
     """Sums of the columns over the violating partners of every sample, below it and above it in the order.
 
@@ -126,14 +124,12 @@ def ranked_sums(
     margins : list of float
     codes : integer array of shape (n,) or None
         Only partners with the same code.
-    above : bool
-        Whether the sums over partners above are wanted.
 
     Returns
     -------
     list of (list of arrays, list of arrays), one per margin
         Entry ``i`` of the first ones sums over ``j < i`` with ``s_j > s_i - m``, of the second ones over ``k > i`` with
-        ``s_k < s_i + m`` (none unless ``above``).
+        ``s_k < s_i + m``.
     """
     position, lower, upper = _arrange(s, margins, codes)
     # Ranks go class by class: a partner of an earlier class then lies before every prefix, and of a later one after it,
@@ -144,17 +140,15 @@ def ranked_sums(
     own = [c[by_rank] for c in columns]
     by_position = [c[position] for c in columns]
     lower = [q[by_rank] for q in lower]
-    upper = [q[by_rank] for q in upper] if above else []
+    upper = [q[by_rank] for q in upper]
     prefix = prefix_dominance(rank_at, lower + upper, by_position)
     below_rank = [_running(c)[:-1] for c in own]
     running = [_running(c) for c in by_position]
     out = []
     for k in range(len(margins)):
         down = [(b - p)[back] for b, p in zip(below_rank, prefix[k])]
-        up: list[Array] = []
-        if above:
-            # positions before the upper end, less those of lower rank, less the sample itself
-            up = [(r[upper[k]] - p - c)[back] for r, p, c in zip(running, prefix[len(margins) + k], own)]
+        # positions before the upper end, less those of lower rank, less the sample itself
+        up = [(r[upper[k]] - p - c)[back] for r, p, c in zip(running, prefix[len(margins) + k], own)]
         out.append((down, up))
     return out
 
@@ -246,10 +240,8 @@ class OrderedPairs:
                 i, j = near[0][part], near[1][part]
                 difference = X[i] - X[j]
                 H = H + (difference * (self.p[i] * self.p[j])[:, None]).T @ difference
-        elif n <= _MAX_TABLE_ROWS_PER_FEATURE * q:
-            H = self._tabled_curvature(s, X, m, mu)
         else:
-            H = self._summed_curvature(s, X, m, mu)
+            H = self._tabled_curvature(s, X, m, mu)
         if self.removed is not None:
             i, j = self.removed
             t = s[i] - s[j]
@@ -275,7 +267,7 @@ class OrderedPairs:
         return i[keep], j[keep]
 
     def _tabled_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
-        """The same sum over all pairs, block by block: a product of matrices, for many features."""
+        """The same sum over all pairs, block by block, where those of the band are too many to list."""
         p, n = self.p, int(s.shape[0])
         weighted = p[:, None] * X
         degree, cross = np.zeros_like(s), np.zeros((X.shape[1], X.shape[1]))
@@ -291,24 +283,6 @@ class OrderedPairs:
             degree[lower] += p[rows] @ V
             cross = cross + weighted[rows, :].T @ (V @ weighted[lower, :])
         return (X * (p * degree)[:, None]).T @ X - cross - cross.T
-
-    def _summed_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
-        """The same sum over the pairs of the band when they are too many to list."""
-        p = self.p
-        weighted = p[:, None] * X
-        columns = [weighted[:, k] for k in range(X.shape[1])]
-        H = np.zeros((X.shape[1], X.shape[1]))
-        degree = np.zeros_like(s)
-        margins = [m + mu, m - mu]
-        for sign, codes in self._terms():
-            sums = ranked_sums(s, columns, margins, codes, above=False)
-            counts = ranked_sums(s, [p], margins, codes)
-            for outer, (down, _), ((below,), (above,)) in zip((1.0, -1.0), sums, counts):
-                # partners above are partners below seen from the other end: their part is the transposed one
-                cross = weighted.T @ np.stack(down, axis=1)
-                H = H - (sign * outer) * (cross + cross.T)
-                degree = degree + sign * outer * p * (below + above)
-        return H + (X * degree[:, None]).T @ X
 
     def window_value(self, s: Array, m: float) -> float:
         r""":math:`\sum p_i p_j (m - |s_i - s_j|)_+`: the non-convex loss itself, windows of one sort."""

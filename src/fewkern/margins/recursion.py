@@ -13,7 +13,7 @@ from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop
 from fewkern.core.peel import peel
 from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem, HingeSolution, Reflected, Space, hinge_at_zero, norm
+from fewkern.margins.problems import HingeProblem, HingeSolution, Reflected, hinge_at_zero, norm
 
 __all__ = ["MarginDirections", "MarginProblem", "MarginStep", "class_problems", "recursive_margin", "tube_problem"]
 
@@ -34,7 +34,7 @@ _FADED_RTOL = 1e-6
 class MarginProblem:
     r"""One hyperplane: :math:`\min \frac12 |w|^2 + \sum_k C_k (h_k - s_k (\langle w, x_{r_k} \rangle + b))_+`.
 
-    ``rows`` are the samples of the terms; a sample may occur twice (regression) or not at all (one-vs-one).
+    ``rows`` are the samples of the terms; a sample occurs twice in a regression.
     """
 
     rows: Array
@@ -42,36 +42,22 @@ class MarginProblem:
     targets: Array
     C: Array
 
-    def on(self, space: Space) -> HingeProblem:
+    def on(self, space: Reflected) -> HingeProblem:
         """The problem on the samples of ``space``."""
-        return HingeProblem(space.subset(self.rows), self.signs, self.targets, self.C)
+        return HingeProblem(space.A[self.rows], self.signs, self.targets, self.C)
 
 
-def class_problems(codes: Array, n_classes: int, C: Array, strategy: str = "ovr") -> list[MarginProblem]:
-    """Two classes against each other (one problem), each against the rest ("ovr"), or all pairs ("ovo").
+def class_problems(codes: Array, n_classes: int, C: Array) -> list[MarginProblem]:
+    """Two classes against each other (one problem), or each of several against the rest.
 
-    Parameters
-    ----------
-    codes : integer array of shape (n,)
-        Classes as 0, 1, ...
-    n_classes : int
-    C : array of shape (n,)
-        Box constants; samples with 0 are left out.
-    strategy : {"ovr", "ovo"}
-        For three classes or more.
+    Samples with a box constant ``C`` of 0 are left out.
     """
-    if n_classes == 2:
-        pairs: list[tuple[int, int | None]] = [(1, 0)]
-    elif strategy == "ovr":
-        pairs = [(k, None) for k in range(n_classes)]
-    else:
-        pairs = [(k, j) for k in range(n_classes) for j in range(k)]
-    problems = []
-    for up, down in pairs:
-        rows = np.flatnonzero((C > 0) if down is None else (C > 0) & ((codes == up) | (codes == down)))
-        signs = np.where(codes[rows] == up, 1.0, -1.0)
-        problems.append(MarginProblem(rows, signs, np.ones(len(rows)), C[rows]))
-    return problems
+    rows = np.flatnonzero(C > 0)
+    one = np.ones(len(rows))
+    return [
+        MarginProblem(rows, np.where(codes[rows] == k, 1.0, -1.0), one, C[rows])
+        for k in ([1] if n_classes == 2 else range(n_classes))
+    ]
 
 
 def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
@@ -112,15 +98,13 @@ class MarginDirections:
     n_iter: int
     """Interior point iterations in all."""
     unsolved: float
-    """Largest relative error of a hyperplane that reached ``max_iter``; zero if none did."""
+    """Largest relative error of a hyperplane that was not solved in so many iterations; zero if all were."""
 
 
 def recursive_margin(
-    space: Space,
+    space: Reflected,
     problems: Sequence[MarginProblem],
     n_components: int | None = None,
-    block_size: int | None = None,
-    max_iter: int = 100,
     step: Callable[[int], None] = lambda _: None,
 ) -> MarginDirections:
     r"""Directions of maximum margin, each in the orthogonal complement of the previous ones (methods A4).
@@ -138,15 +122,11 @@ def recursive_margin(
 
     Parameters
     ----------
-    space : Space
+    space : Reflected
         Centered samples: the bias makes the problems invariant to a shift, and only centered samples fade (methods A2).
     problems : sequence of MarginProblem
     n_components : int or None
         Largest number of directions; None: until another criterion stops the recursion.
-    block_size : int or None
-        Largest number of directions per step, leading singular vectors first; None: all.
-    max_iter : int
-        Interior point iterations per hyperplane.
     step : function
         Called with the number of directions so far.
 
@@ -162,7 +142,7 @@ def recursive_margin(
     Laws: :math:`W^T W = I`; with :math:`P_t` the optimal value, :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2`
     and :math:`P_t \le` cap, hence the directions must fade.
     """
-    state = _MarginDeflation(space, problems, n_components, block_size, max_iter)
+    state = _MarginDeflation(space, problems, n_components)
     peeled = peel(state, state.limit, step)
     W = state.space.W
     dual = _coefficients(space, W, state.B, state.Z)
@@ -172,15 +152,8 @@ def recursive_margin(
 class _MarginDeflation:
     """State of :func:`peel`: the deflated samples, and the problems that still have a direction."""
 
-    def __init__(
-        self,
-        space: Space,
-        problems: Sequence[MarginProblem],
-        n_components: int | None,
-        block_size: int | None,
-        max_iter: int,
-    ) -> None:
-        self.space, self.problems, self.block_size, self.max_iter = space, problems, block_size, max_iter
+    def __init__(self, space: Reflected, problems: Sequence[MarginProblem], n_components: int | None) -> None:
+        self.space, self.problems = space, problems
         # values at w = 0, which no step exceeds (methods A3.3)
         self.caps = tuple(hinge_at_zero(problem.signs, problem.targets, problem.C) for problem in problems)
         # a cap of zero: a bias alone satisfies every hinge (a constant target inside its tube)
@@ -190,7 +163,7 @@ class _MarginDeflation:
         full = space.dimension
         self.limit = full + 1 if n_components is None or n_components > full else n_components
         # dual coefficients and projections of the directions so far
-        self.B = self.Z = np.zeros((space.n, 0))
+        self.B = self.Z = np.zeros((space.A.shape[0], 0))
         self.steps: list[MarginStep] = []
         self.n_iter, self.unsolved = 0, 0.0
 
@@ -216,9 +189,7 @@ class _MarginDeflation:
         if not found:
             return Stop.FLAT
         U, B = self._block(found)
-        size = min(
-            self.limit - int(self.Z.shape[1]), self.space.dimension, self.block_size or len(found), int(U.shape[1])
-        )
+        size = min(self.limit - int(self.Z.shape[1]), self.space.dimension, int(U.shape[1]))
         step = MarginStep(
             problems=tuple(k for k, _ in found),
             objectives=tuple(s.primal for _, s in found),
@@ -239,7 +210,7 @@ class _MarginDeflation:
             w = problem.combination(alpha)
             if float(problem.targets @ alpha) - 0.5 * float(w @ w) >= cap:
                 return None
-        solution = minimize_hinge(problem, alpha, self.max_iter)
+        solution = minimize_hinge(problem, alpha)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
         if solution.error > _MAX_ERROR:
@@ -255,7 +226,7 @@ class _MarginDeflation:
         for k, solution in found:
             length, problem = norm(solution.w), self.problems[k]
             units.append(solution.w / length)
-            betas.append(sum_by_index(problem.signs * solution.alpha / length, problem.rows, self.space.n))
+            betas.append(sum_by_index(problem.signs * solution.alpha / length, problem.rows, self.space.A.shape[0]))
         U, B = np.stack(units, axis=1), np.stack(betas, axis=1)
         return _orthonormal(U, B) if len(found) > 1 else (U, B)
 
@@ -269,7 +240,7 @@ class _MarginDeflation:
         return list(Z.T)
 
 
-def _coefficients(space: Space, W: Array, B: Array, Z: Array) -> Array:
+def _coefficients(space: Reflected, W: Array, B: Array, Z: Array) -> Array:
     r"""``B`` with :math:`X^T B = W`, on the samples that have a coefficient.
 
     Rounding grows in the recursion for ``B`` as the normals get short beside their terms. Where ``X X' B`` differs from
@@ -278,9 +249,8 @@ def _coefficients(space: Space, W: Array, B: Array, Z: Array) -> Array:
     size = float(np.max(np.abs(Z))) if 0 not in Z.shape else 0.0
     if size == 0.0:
         return B
-    off = float(np.max(np.abs(space.times(space.transposed_times(B)) - Z)))
-    # constrained samples are sparse and the kernel is linear: no coefficients are needed
-    if off <= _MAX_ERROR * size or not isinstance(space, Reflected):
+    off = float(np.max(np.abs(space.A @ (space.A.T @ B) - Z)))
+    if off <= _MAX_ERROR * size:
         return B
     rows = np.flatnonzero(np.any(B != 0, axis=1))
     columns = space.A[rows].T

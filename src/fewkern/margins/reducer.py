@@ -34,8 +34,8 @@ __all__ = ["REDUCER", "Features", "Reducer", "features_of_all", "on_host"]
 REDUCER: dict[str, list[Any]] = constraints("n_components", "kernel", "class_weight", "max_vectors", "random_state")
 # Vectors of a basis that max_vectors=None allows with a kernel: without a bound the cost is cubic in the samples.
 _MAX_VECTORS = 500
-# Of sparse samples with the linear kernel, whose basis replaces more features than that.
-_MAX_SPARSE_VECTORS = 2000
+# Sparse samples with the linear kernel and more features than this have a basis of this number of vectors.
+_MAX_SPARSE_FEATURES = 2000
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Features:
     samples: Samples
     """With weights in double precision."""
     kernel: Kernel
-    Z: Array | None
-    """Centered features; None where sparse samples serve as they are."""
+    Z: Array
+    """Centered features."""
     mean: Array
     """The mean that was subtracted."""
     selection: Selection | None = None
@@ -117,14 +117,15 @@ class Features:
 
 
 def _features_of(samples: Samples, kernel: Kernel, chosen: Selection | None) -> Features:
-    """Features on a basis of chosen samples; without one the samples themselves, of which sparse ones have no ``Z``."""
-    p, X = samples.weights.astype(np.float64), samples.X
-    own = replace(samples, weights=p)
-    if chosen is None and is_sparse(X):
-        return Features(own, kernel, None, (X.T @ p) / np.sum(p))
-    Z = (X if chosen is None else chosen.G).astype(np.float64)
+    """Features on a basis of chosen samples; without one the samples themselves."""
+    p = samples.weights.astype(np.float64)
+    Z = (_dense(samples.X) if chosen is None else chosen.G).astype(np.float64)
     mean = p @ Z / np.sum(p)
-    return Features(own, kernel, Z - mean, mean, chosen)
+    return Features(replace(samples, weights=p), kernel, Z - mean, mean, chosen)
+
+
+def _dense(X: Array) -> Array:
+    return X.toarray() if is_sparse(X) else X
 
 
 def features_of_all(features: Features, population: Population) -> tuple[Features, Spread]:
@@ -145,7 +146,7 @@ def _moments(basis: KernelBasis | None, shift: Array, samples: Samples) -> Stati
     ``shift`` is near the mean: far from zero, sums of squares would lose their digits.
     """
     samples = with_indicators(samples)
-    Z = samples.X if basis is None else basis.features(samples.X)
+    Z = _dense(samples.X) if basis is None else basis.features(samples.X)
     return Statistics.of(Z.astype(np.float64) - shift, samples.targets, samples.weights)
 
 
@@ -198,17 +199,19 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         for name in ("components_", "mean_", "classes_"):
             self.__dict__.pop(name, None)
 
-    def _features(self, samples: Samples, *, keep_sparse: bool = False) -> Features:
+    def _features(self, samples: Samples) -> Features:
         """Features for the algorithms: the samples themselves for the linear kernel, those of a basis otherwise.
 
-        Sparse samples of the linear kernel go through a basis too, unless ``keep_sparse``.
+        Sparse samples of the linear kernel go through a basis too, if they have many features.
         """
         params: Any = self
         kernel, limit = resolve_kernel(params.kernel, samples.X), params.max_vectors
-        if isinstance(kernel, Linear) and limit is None and (keep_sparse or not is_sparse(samples.X)):
-            return _features_of(samples, kernel, None)
+        if isinstance(kernel, Linear) and limit is None:
+            if not is_sparse(samples.X) or samples.X.shape[1] <= _MAX_SPARSE_FEATURES:
+                return _features_of(samples, kernel, None)
+            limit = _MAX_SPARSE_FEATURES
         if limit is None:
-            limit = _MAX_SPARSE_VECTORS if isinstance(kernel, Linear) else _MAX_VECTORS
+            limit = _MAX_VECTORS
         how = SelectionRule(seed=seed_from(params.random_state))
         return _features_of(samples, kernel, choose_basis(samples, kernel, how, limit))
 
@@ -271,7 +274,6 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
 
     def _pair(self, features: Features) -> GraphPair:
         """The graph pair of the fitted samples."""
-        assert features.Z is not None
         return build_pair(self._graph(), features.Z, features.samples, type(self).__name__)
 
 

@@ -12,8 +12,8 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.path import Stop
-from fewkern.margins.reducer import REDUCER, Features, Reducer, on_host
-from fewkern.margins.soft import SoftMargin, SoftMarginStep, recursive_soft_margin
+from fewkern.margins.reducer import REDUCER, Reducer, on_host
+from fewkern.margins.soft import MAX_STEPS, SoftMargin, SoftMarginStep, recursive_soft_margin
 
 __all__ = ["RecursiveSoftMargin"]
 
@@ -57,19 +57,12 @@ class RecursiveSoftMargin(Reducer):
     metric : {"euclidean", "scatter"}, default "euclidean"
         Orthonormal directions, or orthonormal in the metric :math:`S`; "scatter" is better with more samples than
         features.
-    sparsity : float, default 0.0
-        Above zero, an l1 penalty in the original coordinates, as a part of the one at which all directions vanish.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. Read only by a graph that needs classes.
     max_vectors : int or None, default None
         Largest number of samples in the basis that gives the features of a kernel; the cost is quadratic in it. None:
-        at most 500. The linear kernel has no basis unless a number is given, or samples are sparse (None: at most 2,000
-        then).
-    tol : float, default 1e-10
-        A concave-convex step that gains less than this fraction of :math:`J(0) - J` is the last. With smoothed hinges
-        (many pairs, ``sparsity``), values below 1e-7 have no effect.
-    max_iter : int, default 100
-        Concave-convex steps per direction; at the limit there is a ConvergenceWarning.
+        at most 500. The linear kernel has no basis unless a number is
+        given, or sparse samples have more than 2,000 features (None: 2,000 vectors then).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
@@ -83,8 +76,7 @@ class RecursiveSoftMargin(Reducer):
     n_components_ : int
         The ``c`` of the shapes.
     stop_ : Stop
-        "limit", "rank", "flat" (no pair should be apart) or "penalty" (``sparsity`` leaves nothing of the next
-        direction).
+        "limit", "rank" or "flat" (no pair should be apart).
     steps_ : tuple of SoftMarginStep
         Per component: the objective after every concave-convex step, delta, and why it ended.
     n_iter_ : int
@@ -122,13 +114,12 @@ class RecursiveSoftMargin(Reducer):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **REDUCER,
-        **constraints("max_iter", "verbose", tol=[Interval(Real, 0, 1, closed="neither")]),
+        **constraints("verbose"),
         "graph": "no_validation",  # type: ignore[dict-item]
         "C": [Interval(Real, 0, None, closed="neither")],
         "scale_C": ["boolean"],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "metric": [StrOptions({"euclidean", "scatter"})],
-        "sparsity": [Interval(Real, 0, 1, closed="left")],
     }
 
     def __init__(
@@ -141,11 +132,8 @@ class RecursiveSoftMargin(Reducer):
         scale_C: bool = True,
         alpha: float = 1e-2,
         metric: str = "euclidean",
-        sparsity: float = 0.0,
         class_weight: Any = None,
         max_vectors: int | None = None,
-        tol: float = 1e-10,
-        max_iter: int = 100,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -156,18 +144,14 @@ class RecursiveSoftMargin(Reducer):
         self.scale_C = scale_C
         self.alpha = alpha
         self.metric = metric
-        self.sparsity = sparsity
         self.class_weight = class_weight
         self.max_vectors = max_vectors
-        self.tol = tol
-        self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self._needs_classes()
-        tags.input_tags.sparse = tags.input_tags.sparse and self.sparsity == 0
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -190,20 +174,8 @@ class RecursiveSoftMargin(Reducer):
         population = self._rows_in_memory(X, y, sample_weight)
         features = self._features(self._samples(on_host(population), _MAX_SAMPLES))
         pair = self._pair(features)
-        how = SoftMargin(
-            n_components=self.n_components,
-            C=self.C,
-            scale_C=self.scale_C,
-            ridge=self.alpha,
-            metric=self.metric,
-            sparsity=self.sparsity,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        if self.sparsity > 0:
-            self._check_sparsity(features)
         with progress(self, "finding directions", self.n_components) as step:
-            result = recursive_soft_margin(features.Z, pair, how, step)
+            result = recursive_soft_margin(features.Z, pair, self._settings(), step)
         self._set_fitted(features, features.with_signs(result.directions), population.sample.weights)
         self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))
@@ -211,26 +183,15 @@ class RecursiveSoftMargin(Reducer):
         warn_of_fewer_components(self)
         return self
 
-    def _check_sparsity(self, features: Features) -> None:
-        if features.basis is not None or self.metric != "euclidean":
-            raise ValueError(
-                "RecursiveSoftMargin: sparsity > 0 is an l1 penalty on the features of dense samples; it needs "
-                'kernel="linear", max_vectors=None, metric="euclidean" and a dense X.'
-            )
-        shape = features.samples.X.shape
-        if self.alpha == 0 and shape[0] <= shape[1]:
-            raise ValueError(
-                "RecursiveSoftMargin: sparsity > 0 with alpha=0 needs more samples than features, got "
-                f"{tuple(shape)}; use alpha > 0."
-            )
+    def _settings(self) -> SoftMargin:
+        return SoftMargin(self.n_components, self.C, self.scale_C, self.alpha, self.metric)
 
     def _warn_at_limit(self, steps: tuple[SoftMarginStep, ...]) -> None:
         unfinished = [step.gain for step in steps if step.stop == Stop.MAX_ITER]
         if unfinished:
             warnings.warn(
-                f"RecursiveSoftMargin: {len(unfinished)} of {len(steps)} directions did not converge in "
-                f"max_iter={self.max_iter} concave-convex steps: the last step still gained {max(unfinished):.1e} of "
-                f"J(0) - J, above tol={self.tol:g}; use a larger max_iter or tol.",
+                f"RecursiveSoftMargin: {len(unfinished)} of {len(steps)} directions did not converge in {MAX_STEPS} "
+                f"concave-convex steps: the last step still gained {max(unfinished):.1e} of J(0) - J; use a smaller C.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

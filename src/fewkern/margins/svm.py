@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern.arrays.linalg import squared_norms
-from fewkern.arrays.namespace import Array, asarray_like, is_sparse
+from fewkern.arrays.namespace import Array, asarray_like
 from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
-from fewkern.core.kernels import Linear, as_kernel
 from fewkern.core.path import Stop
-from fewkern.core.population import InMemory, Population
+from fewkern.core.population import Population
 from fewkern.core.samples import Samples
 from fewkern.margins.embedding import principal_space
-from fewkern.margins.hinge import GAP_RTOL
-from fewkern.margins.problems import Constrained, Reflected, Space
+from fewkern.margins.hinge import GAP_RTOL, MAX_ITERATIONS
+from fewkern.margins.problems import Reflected
 from fewkern.margins.recursion import MarginDirections, MarginProblem, class_problems, recursive_margin, tube_problem
 from fewkern.margins.reducer import REDUCER, Features, Reducer, on_host
 from fewkern.populations import labelled_population, measured_population
@@ -41,7 +39,7 @@ class RecursiveSVM(Reducer):
         \quad \text{subject to } \langle w, w_j \rangle = 0,\ j < t,
 
     so two classes give more than one component, unlike linear discriminant analysis. With many classes every step
-    solves one problem per class (or pair of classes) and takes out the span of their normals.
+    solves one problem per class and takes out the span of their normals.
 
     Parameters
     ----------
@@ -57,20 +55,13 @@ class RecursiveSVM(Reducer):
         yields more directions: the recursion then stops only when the class means coincide. Not read in a regression.
     task : {"classification", "regression"}, default "classification"
         Hyperplanes between classes, or tubes of half-width ``epsilon`` around targets.
-    multi_class : {"ovr", "ovo"}, default "ovr"
-        With three classes or more: each against the rest, or all pairs (the ``n_classes - 1`` leading directions of
-        them).
     epsilon : float, default 0.1
         Half-width of the tube in a regression.
     max_vectors : int or None, default None
         Largest number of samples in the basis that gives the features of a kernel; the cost is linear in the number of
         samples, and quadratic in that of the basis. None: at most 500. The model keeps its support vectors if the basis
         spans all samples and no number below that of the samples is given, else the basis. The linear kernel has no
-        basis unless a number is given, or sparse samples have more features than there are samples (None: at most
-        2,000 then).
-    max_iter : int, default 100
-        Interior point iterations per hyperplane, each solved to a relative duality gap of 1e-9; at the limit there is a
-        ConvergenceWarning.
+        basis unless a number is given, or sparse samples have more than 2,000 features (None: 2,000 vectors then).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
         Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
@@ -85,7 +76,7 @@ class RecursiveSVM(Reducer):
         The ``c`` of the shapes.
     stop_ : Stop
         "flat" (no margin direction is left), "rank", "faded" (nothing is left), "limit", "precision" (``C`` is too
-        large: the next problem cannot be solved) or "max_iter" (it was not solved in ``max_iter`` iterations).
+        large: the next problem cannot be solved) or "max_iter" (it was not solved in 100 iterations).
     objectives_, squared_norms_ : arrays of shape (n_steps,)
         Optimal value of every step (summed over the problems of a step) and the squared length of the normals.
     steps_ : tuple of MarginStep
@@ -110,10 +101,10 @@ class RecursiveSVM(Reducer):
     \phi_t(x_i)` the normal, :math:`P_t` the optimal value. Laws: the components are orthonormal in feature space;
     :math:`P_{t+1} \ge P_t + \frac12 \|\tilde w_t\|^2` and :math:`P_t \le` cap, so the directions fade. The
     problems are solved by an interior point method: :math:`O(n q^2)` per iteration on ``q`` features, 10 to 30
-    iterations per component. Sparse samples with the linear kernel are never made dense.
+    iterations per component.
 
     Above 20,000 rows, in memory or as a Dask collection, the model is fitted to a sample of 20,000, drawn by the
-    numbers of their rows, with weights that stand for all rows. Sparse samples with the linear kernel are all used.
+    numbers of their rows, with weights that stand for all rows.
 
     References
     ----------
@@ -132,10 +123,9 @@ class RecursiveSVM(Reducer):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **REDUCER,
-        **constraints("max_iter", "verbose"),
+        **constraints("verbose"),
         "C": [Interval(Real, 0, None, closed="neither")],
         "task": [StrOptions({"classification", "regression"})],
-        "multi_class": [StrOptions({"ovr", "ovo"})],
         "epsilon": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -147,10 +137,8 @@ class RecursiveSVM(Reducer):
         C: float = 1.0,
         class_weight: Any = None,
         task: str = "classification",
-        multi_class: str = "ovr",
         epsilon: float = 0.1,
         max_vectors: int | None = None,
-        max_iter: int = 100,
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
@@ -159,10 +147,8 @@ class RecursiveSVM(Reducer):
         self.C = C
         self.class_weight = class_weight
         self.task = task
-        self.multi_class = multi_class
         self.epsilon = epsilon
         self.max_vectors = max_vectors
-        self.max_iter = max_iter
         self.random_state = random_state
         self.verbose = verbose
 
@@ -190,12 +176,10 @@ class RecursiveSVM(Reducer):
         population = self._population(X, y, sample_weight)
         features = self._features_of(on_host(population))
         samples = features.samples
-        several = samples.n_classes > 2 and self.multi_class == "ovo"
-        block_size = samples.n_classes - 1 if several else None
         with progress(self, "finding directions", self.n_components) as step:
-            result = recursive_margin(
-                _space(features), self._problems(samples), self.n_components, block_size, self.max_iter, step
-            )
+            # only the span of the centered samples counts; what is outside of it would grow out of rounding
+            space = Reflected.start(features.Z, principal_space(features.Z))
+            result = recursive_margin(space, self._problems(samples), self.n_components, step)
         bounded = self.max_vectors is not None and self.max_vectors < samples.n
         on_support = features.complete and not bounded
         like = population.sample.weights
@@ -217,19 +201,15 @@ class RecursiveSVM(Reducer):
     def _features_of(self, population: Population) -> Features:
         """Features of all rows, or of a sample whose weights add up to those of all."""
         samples = population.sample
-        linear = isinstance(as_kernel(self.kernel), Linear) and self.max_vectors is None
-        if isinstance(population, InMemory) and linear and is_sparse(samples.X):
-            samples = population.samples
-        elif samples.n < population.n:
+        if samples.n < population.n:
             samples = replace(samples, weights=samples.weights * (population.n / samples.n))
-        # With more features than samples, sparse samples go through their Gram matrix, which is the smaller one.
-        return self._features(samples, keep_sparse=samples.X.shape[1] <= samples.n)
+        return self._features(samples)
 
     def _problems(self, samples: Samples) -> list[MarginProblem]:
         """The hyperplanes to find; the weights of the samples multiply ``C``."""
         C = self.C * samples.weights
         if self.task == "classification":
-            return class_problems(samples.codes, samples.n_classes, C, self.multi_class)
+            return class_problems(samples.codes, samples.n_classes, C)
         assert samples.targets is not None
         return [tube_problem(samples.targets[:, 0].astype(np.float64), C, self.epsilon)]
 
@@ -246,8 +226,8 @@ class RecursiveSVM(Reducer):
     def _warn(self, result: MarginDirections) -> None:
         if result.unsolved > 0:
             message = (
-                f"a hyperplane was not solved in max_iter={self.max_iter} interior point iterations: its relative "
-                f"duality gap is {result.unsolved:.1e}, above {GAP_RTOL:g}; use a larger max_iter."
+                f"a hyperplane was not solved in {MAX_ITERATIONS} interior point iterations: its relative duality gap "
+                f"is {result.unsolved:.1e}, above {GAP_RTOL:g}; use a smaller C, or features of similar units."
             )
         elif self.n_components_ == 0:
             if self.stop_ == Stop.PRECISION:
@@ -262,14 +242,3 @@ class RecursiveSVM(Reducer):
         else:
             return
         warnings.warn(f"RecursiveSVM: {message}", ConvergenceWarning, stacklevel=4)
-
-
-def _space(features: Features) -> Space:
-    """The samples for the recursion: explicit features, or sparse samples under constraints."""
-    if features.Z is not None:
-        # Only the span of the centered samples counts; what is outside of it would grow out of rounding.
-        return Reflected.start(features.Z, principal_space(features.Z))
-    X, mean = features.samples.X, features.mean
-    assert is_sparse(X)
-    norms = squared_norms(X) - 2.0 * (X @ mean) + float(mean @ mean)
-    return Constrained.start(X, mean, norms)

@@ -11,14 +11,9 @@ import numpy as np
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.core.explanation import Explanation
 from fewkern.plotting.model import fitted_model, numbers
-from fewkern.plotting.style import ACCENT, CHOSEN, QUIET, Display
+from fewkern.plotting.style import ACCENT, CHOSEN, QUIET, Display, bars_height, draw_bars, label_bars, largest
 
 __all__ = ["SharesDisplay", "WaterfallDisplay"]
-
-# More features than these are added up in one bar.
-_MOST_BARS = 12
-# Height of a bar, and of what is above and below all of them, in inches.
-_BAR, _MARGIN = 0.3, 1.1
 
 
 @dataclass
@@ -96,10 +91,10 @@ class WaterfallDisplay(Display):
         return np.argsort(-np.abs(self.shares), kind="stable")
 
     def _size(self) -> tuple[float, float]:
-        return super()._size()[0], max(2.4, _BAR * min(len(self.shares), _MOST_BARS + 1) + _MARGIN)
+        return super()._size()[0], bars_height(len(self.shares))
 
     def _draw(self, ax: Any) -> None:
-        shares, labels = _cut(np.asarray(self.shares), self.labels, self.order)
+        shares, labels, _ = largest(np.asarray(self.shares), self.labels)
         ends = self.baseline + np.cumsum(shares)
         starts, places = ends - shares, np.arange(len(shares))
         ax.barh(places, shares, left=starts, height=0.7, color=[CHOSEN if share > 0 else ACCENT for share in shares])
@@ -113,8 +108,7 @@ class WaterfallDisplay(Display):
             ax.annotate(f"{share:+.3g}", place, va="center", fontsize=8, bbox=clear)
         ax.axvline(self.baseline, color=QUIET, lw=1, ls="--", zorder=0)
         ax.axvline(self.value, color="black", lw=1, ls="--", zorder=0)
-        ax.set_yticks(places, labels, parse_math=False)  # a name may have dollar signs
-        ax.set_ylim(len(shares) - 0.4, -0.6)
+        label_bars(ax, labels)
         ax.set_xlim(low - 0.06 * room, high + 0.2 * room)
         ax.set_xlabel(self.quantity, parse_math=False)
         ax.set_title(f"baseline {self.baseline:.4g}, this row {self.value:.4g}", fontsize="medium", loc="left")
@@ -163,30 +157,11 @@ class SharesDisplay(Display):
         return cls(sizes if sizes.ndim == 1 else sizes.mean(axis=1), found.feature_names, _quantity(estimator)).plot(ax)
 
     def _size(self) -> tuple[float, float]:
-        return super()._size()[0], max(2.4, _BAR * min(len(self.sizes), _MOST_BARS + 1) + _MARGIN)
+        return super()._size()[0], bars_height(len(self.sizes))
 
     def _draw(self, ax: Any) -> None:
-        sizes = np.asarray(self.sizes)
-        order = np.argsort(-sizes, kind="stable")
-        values, names = _cut(sizes, self.names, order)
-        rest = len(order) > len(values)
-        places = np.arange(len(values))
-        bars = ax.barh(places, values, height=0.7, color=[ACCENT] * (len(values) - rest) + [QUIET] * rest)
-        ax.bar_label(bars, [f"{value:.3g}" for value in values], padding=3, fontsize=8)
-        ax.set_yticks(places, names, parse_math=False)
-        ax.set_ylim(len(values) - 0.4, -0.6)
-        ax.set_xlim(0, 1.12 * max(*values, 1e-12) if len(values) > 1 else None)
+        draw_bars(ax, np.asarray(self.sizes), self.names, "{:.3g}")
         ax.set_xlabel(f"mean size of the share in the {self.quantity}", parse_math=False)
-
-
-def _cut(values: np.ndarray, names: Sequence[str], order: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Values and names in an order; where they are many, the last ones in one sum."""
-    shown = order[:_MOST_BARS] if len(order) > _MOST_BARS + 1 else order
-    rest = order[len(shown) :]
-    labels = [names[j] for j in shown]
-    if not len(rest):
-        return values[shown], labels
-    return np.append(values[shown], values[rest].sum()), [*labels, f"{len(rest)} others"]
 
 
 def _explained(estimator: Any, X: Any, rows: slice) -> tuple[Explanation, Sequence[Any]]:

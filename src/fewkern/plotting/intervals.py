@@ -66,9 +66,14 @@ class IntervalsDisplay(Display):
             raise ValueError(f"IntervalsDisplay: the picture shows one target, but the model has {intervals.shape[1]}.")
         return cls(to_numpy(model.predict(seen)), np.asarray(to_numpy(y), dtype=float), intervals, coverage).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    @property
+    def inside(self) -> np.ndarray:
+        """Whether each measured value lies inside its interval."""
         low, high = self.intervals.T
-        inside = (low <= self.truth) & (self.truth <= high)
+        return np.asarray((low <= self.truth) & (self.truth <= high))
+
+    def _draw(self, ax: Any) -> None:
+        (low, high), inside = self.intervals.T, self.inside
         for held, color, word in ((True, ACCENT, "holds the value"), (False, CHOSEN, "misses it")):
             own = inside == held
             if own.any():

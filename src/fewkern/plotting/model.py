@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 
-__all__ = ["FittedModel", "ask", "change_of_unit", "fitted_model", "numbers"]
+__all__ = ["FittedModel", "ask", "change_of_unit", "fitted_model", "numbers", "steps_of"]
 
 # Parts of the range of a feature by which a change of unit may be off.
 _ROUNDING = 1e-6
@@ -63,7 +63,7 @@ def fitted_model(estimator: Any, X: Any = None) -> FittedModel:
     >>> bool((found.given_units(found.X).round(6) == X).all(axis=None))
     True
     """
-    before, model = _steps(estimator)
+    before, model = steps_of(estimator)
     given = names = _names((*before, model)[0], X)
     seen = X
     for step in before:
@@ -85,19 +85,19 @@ def fitted_model(estimator: Any, X: Any = None) -> FittedModel:
     return FittedModel(model, seen, names, labels, shift, factor)
 
 
-def _steps(estimator: Any) -> tuple[list[Any], Any]:
+def steps_of(estimator: Any) -> tuple[list[Any], Any]:
     """The transformers before a model, and the model."""
     if hasattr(estimator, "best_estimator_"):
-        return _steps(estimator.best_estimator_)
+        return steps_of(estimator.best_estimator_)
     if hasattr(estimator, "encoder_") and hasattr(estimator, "estimator_"):
-        inner, model = _steps(estimator.estimator_)
+        inner, model = steps_of(estimator.estimator_)
         return [estimator.encoder_, *inner], model
     if not isinstance(estimator, Pipeline):
         return [], estimator
     *before, last = (step for _, step in estimator.steps)
     if _is_nothing(last):
         raise ValueError("the last step of this Pipeline is 'passthrough': there is no model to draw.")
-    inner, model = _steps(last)
+    inner, model = steps_of(last)
     return [*(step for step in before if not _is_nothing(step)), *inner], model
 
 

@@ -18,7 +18,7 @@ __all__ = ["FisherPathDisplay", "PathDisplay"]
 
 # What the errors of a path are called, and what a picture calls them.
 _SQUARED = "mean squared leave-one-out error"
-_ROOT = "root mean square error\non samples left out"
+_ROOT = "RMSE on samples left out"
 _SCORES = "squared error of the class scores,\non samples left out"
 # Lines of a path of the learner, one per value of the axis "origin": what the vectors are, and a color.
 _ORIGINS = {
@@ -28,7 +28,7 @@ _ORIGINS = {
 }
 _WORDS = {
     _SQUARED: "mean squared error\non samples left out",
-    "cross-validated error": "held-out samples\nclassified wrongly",
+    "cross-validated error": "held-out samples\nmisclassified",
     "cross-validated integrated squared error": "integrated squared error,\nup to a constant (held-out samples)",
     "leave-one-out integrated squared error": "integrated squared error,\nup to a constant (samples left out)",
     "cross-validation score of the bandwidth": "cross-validation score (lower is better)",
@@ -230,7 +230,7 @@ class FisherPathDisplay(Display):
         count_ticks(ax.yaxis)
         self.error_ax_ = right = ax.twinx()
         right.plot(self.alphas, self.errors, "s--", color=CHOSEN, lw=1.5, ms=5)
-        right.set_ylabel("training samples classified wrongly", color=CHOSEN)
+        right.set_ylabel("training samples misclassified", color=CHOSEN)
         right.set_ylim(bottom=0)
         percent(right.yaxis)
         right.spines["top"].set_visible(False)
@@ -247,9 +247,9 @@ def _remark(model: Any) -> str:
     if error is None:
         return ""
     if is_classifier(model):
-        return f"\n({100 * float(error):.1f}% of held-out samples wrong)"
+        return f"\n({100 * float(error):.1f}% of held-out samples misclassified)"
     root = float(error) ** 0.5
-    return f"\n(root mean square error {f'{root:,.0f}' if root >= 1000 else f'{root:.3g}'} on held-out samples)"
+    return f"\n(RMSE {f'{root:,.0f}' if root >= 1000 else f'{root:.3g}'} on held-out samples)"
 
 
 def _plain_ticks(axis: Any) -> None:

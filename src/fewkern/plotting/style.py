@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +13,18 @@ __all__ = [
     "ACCENT",
     "CHOSEN",
     "CLASSES",
+    "MOST_BARS",
     "QUIET",
     "SAMPLES",
     "Display",
+    "bars_height",
     "circle_vectors",
     "count_ticks",
+    "draw_bars",
     "draw_samples",
+    "label_bars",
     "large_dots",
+    "largest",
     "legend_below",
     "legend_beside",
     "open_frame",
@@ -30,6 +36,8 @@ QUIET = "#b8c4ce"
 SAMPLES = "#5a6b7b"
 CHOSEN = "#d95f02"
 CLASSES = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d")
+# More features than these are added up in one bar.
+MOST_BARS = 20
 # More different labels than these are taken for numbers.
 _MOST_CLASSES = 32
 # More vectors than these are small rings behind the samples, which large ones in front would hide.
@@ -139,3 +147,33 @@ def circle_vectors(ax: Any, points: np.ndarray, label: str) -> None:
     size, line, layer = (70, 1.4, 4) if len(points) <= _FEW_VECTORS else (34, 0.7, 0.5)
     ring = {"facecolors": "none", "edgecolors": "black", "linewidths": line}
     ax.scatter(*points.T, s=size, zorder=layer, label=label, clip_on=True, **ring)
+
+
+def bars_height(count: int) -> float:
+    """Height of a picture of bars, in inches: many make it taller."""
+    return max(2.4, 0.3 * min(count, MOST_BARS + 1) + 1.0)
+
+
+def largest(values: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, list[str], int]:
+    """Values and names, the largest sizes first, and how many others the last value is the sum of."""
+    order = np.argsort(-np.abs(values), kind="stable")
+    shown = order[:MOST_BARS] if len(order) > MOST_BARS + 1 else order
+    rest, labels = order[len(shown) :], [names[j] for j in shown]
+    if not len(rest):
+        return values[shown], labels, 0
+    return np.append(values[shown], values[rest].sum()), [*labels, f"{len(rest)} others"], len(rest)
+
+
+def draw_bars(ax: Any, values: np.ndarray, names: Sequence[str], words: str) -> None:
+    """Bars of values that are not negative, the largest on top, each with its value as ``words`` writes it."""
+    shown, labels, rest = largest(values, names)
+    bars = ax.barh(np.arange(len(shown)), shown, height=0.7, color=[ACCENT] * (len(shown) - bool(rest)) + [QUIET])
+    ax.bar_label(bars, [words.format(value) for value in shown], padding=3, fontsize=8)
+    label_bars(ax, labels)
+    ax.set_xlim(0, 1.12 * max(*shown, 1e-12) if len(shown) > 1 else None)
+
+
+def label_bars(ax: Any, labels: Sequence[str]) -> None:
+    """Names of bars, from top to bottom."""
+    ax.set_yticks(np.arange(len(labels)), labels, parse_math=False)  # a name may have dollar signs
+    ax.set_ylim(len(labels) - 0.4, -0.6)

@@ -16,7 +16,9 @@ from fewkern.plotting.style import (
     CLASSES,
     QUIET,
     Display,
+    bars_height,
     circle_vectors,
+    draw_bars,
     draw_samples,
     legend_below,
     legend_beside,
@@ -31,10 +33,6 @@ _POINTS, _MARGIN = 200, 0.08
 _FAR = 0.5
 # Steps between the colors of a regression.
 _LEVELS = 12
-# Bars that are drawn; the features beyond are added up in one more.
-_MOST_BARS = 20
-# Height of a bar, and of the axis below them, in inches: many bars make the picture taller.
-_BAR, _MARGIN_BARS = 0.28, 1.0
 
 
 @dataclass(repr=False, eq=False)
@@ -223,23 +221,10 @@ class ImportancesDisplay(Display):
         return cls(importances, names).plot(ax)
 
     def _size(self) -> tuple[float, float]:
-        bars = min(len(self.importances), _MOST_BARS + 1)
-        return super()._size()[0], max(2.4, _BAR * bars + _MARGIN_BARS)
+        return super()._size()[0], bars_height(len(self.importances))
 
     def _draw(self, ax: Any) -> None:
-        order = np.argsort(-self.importances, kind="stable")
-        shown = order[:_MOST_BARS] if len(order) > _MOST_BARS + 1 else order
-        values, names = self.importances[shown].tolist(), [self.names[j] for j in shown]
-        rest = len(order) - len(shown)
-        if rest:
-            values.append(float(self.importances[order[len(shown) :]].sum()))
-            names.append(f"{rest} others")
-        places = np.arange(len(values))
-        bars = ax.barh(places, values, height=0.7, color=[ACCENT] * len(shown) + [QUIET] * bool(rest))
-        ax.bar_label(bars, [f"{100 * value:.1f}%" for value in values], padding=3, fontsize=8)
-        ax.set_yticks(places, names, parse_math=False)  # a name may have dollar signs
-        ax.set_ylim(len(values) - 0.4, -0.6)
-        ax.set_xlim(0, 1.12 * max(*values, 1e-9) if len(values) > 1 else 1.12)
+        draw_bars(ax, np.asarray(self.importances), self.names, "{:.1%}")
         ax.set_xlabel("share in the variation of the model")
         percent(ax.xaxis)
 

@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, mean_pinball_loss
 
-from fewkern.reporting.evaluation import ClassLine
+from fewkern.plotting import IntervalsDisplay
 from fewkern.reporting.formatting import cell, label, number, percent, plural, signed
 from fewkern.reporting.holdout import Predictions
+from fewkern.reporting.quality import ClassLine
 from fewkern.reporting.subject import Subject
 
 __all__ = [
     "Calibration",
-    "Confusion",
     "Errors",
-    "Intervals",
     "Uncertainty",
     "errors",
-    "pinball_loss",
     "predicted_cell",
     "uncertainty",
     "worst_rows",
@@ -37,22 +35,6 @@ _COVERAGE, _FALSE_ALARMS = 0.9, 0.05
 _LEVELS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95)
 # Rows that intervals, sets and novelties are computed for.
 _MOST_ROWS = 2000
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """How often each class was taken for each other one."""
-
-    labels: tuple[Any, ...]
-    counts: Vector
-    """Rows: true classes; columns: predicted ones."""
-
-    @property
-    def pairs(self) -> list[tuple[Any, Any, int]]:
-        """True class, predicted class, how often: only confusions, the most frequent first."""
-        wrong = self.counts - np.diag(np.diag(self.counts))
-        places = sorted(zip(*np.nonzero(wrong)), key=lambda at: -int(wrong[at]))
-        return [(self.labels[i], self.labels[j], int(wrong[i, j])) for i, j in places]
 
 
 @dataclass(frozen=True)
@@ -74,9 +56,9 @@ class Calibration:
     def sentence(self) -> str:
         """The gap, and the rows that the model is most certain of."""
         return (
-            f"Predicted probabilities of {self.of} and observed frequencies differ by {percent(self.gap)} on average. "
-            f"In the {self.counts[-1]:,} rows with the highest probabilities ({percent(self.stated[-1], 0)} on "
-            f"average), it is true for {percent(self.true[-1], 0)}."
+            f"Probabilities of {self.of} differ from observed frequencies by {percent(self.gap)} on average. "
+            f"For the {self.counts[-1]:,} rows with the highest probabilities, the average prediction is "
+            f"{percent(self.stated[-1], 0)} and the observed frequency {percent(self.true[-1], 0)}."
         )
 
 
@@ -84,23 +66,34 @@ class Calibration:
 class Errors:
     """Where a model of a target errs; what does not apply to it is None or empty."""
 
-    confusion: Confusion | None
-    calibration: Calibration | None
-    thresholds: tuple[ClassLine, ...]
+    labels: tuple[Any, ...] = ()
+    """Classes in the order of ``counts``."""
+    counts: Vector | None = None
+    """Confusion matrix; rows: true classes, columns: predicted ones."""
+    calibration: Calibration | None = None
+    thresholds: tuple[ClassLine, ...] = ()
     """The rarer of two classes, if it is predicted from the probability ``label`` on."""
-    sentences: tuple[str, ...]
+    sentences: tuple[str, ...] = ()
     """About the residuals of a regression."""
+
+    @property
+    def confusions(self) -> list[tuple[Any, Any, int]]:
+        """True class, predicted class, how often: only confusions, the most frequent first."""
+        assert self.counts is not None
+        wrong = self.counts - np.diag(np.diag(self.counts))
+        places = sorted(zip(*np.nonzero(wrong)), key=lambda at: -int(wrong[at]))
+        return [(self.labels[i], self.labels[j], int(wrong[i, j])) for i, j in places]
 
 
 def errors(found: Predictions, target: str) -> Errors:
     """What stands out in the errors of a classifier or a regression."""
     if found.classes is None:
-        return Errors(None, None, (), _residuals(found, target))
-    return Errors(_confusion(found), _calibration(found), _thresholds(found), ())
+        return Errors(sentences=_residuals(found, target))
+    return Errors(*_confusion(found), _calibration(found), _thresholds(found))
 
 
-def _confusion(found: Predictions) -> Confusion:
-    """Count true against predicted classes: numbers by size, also where they are texts; then texts."""
+def _confusion(found: Predictions) -> tuple[tuple[Any, ...], Vector]:
+    """Classes, and counts of true against predicted ones: numbers by size, also where they are texts; then texts."""
 
     def key(value: Any) -> tuple[int, float, str]:
         try:
@@ -113,7 +106,7 @@ def _confusion(found: Predictions) -> Confusion:
     labels = sorted({*found.classes.tolist(), *truth, *predicted}, key=key)
     place = {name: k for k, name in enumerate(labels)}
     codes = ([place[v] for v in values] for values in (truth, predicted))
-    return Confusion(tuple(labels), confusion_matrix(*codes, labels=list(place.values())))
+    return tuple(labels), confusion_matrix(*codes, labels=list(place.values()))
 
 
 def _calibration(found: Predictions) -> Calibration | None:
@@ -144,14 +137,12 @@ def _residuals(found: Predictions, target: str) -> tuple[str, ...]:
     """Differences between prediction and truth: their size, bias, and where they are large."""
     gap = np.asarray(found.predicted - found.truth, dtype=float)
     middle, wide = (float(q) for q in np.quantile(np.abs(gap), [0.5, 0.9]))
-    sentences = [
-        f"Half of the predictions are off by less than {number(middle)}, nine of ten by less than {number(wide)}."
-    ]
+    sentences = [f"Half of the predictions are off by less than {number(middle)}, 90% by less than {number(wide)}."]
     n = len(gap)
     if n >= 20:
         bias = float(gap.mean())
         if abs(bias) > 3 * gap.std() / np.sqrt(n):
-            sentences.append(f"On average they are too {'high' if bias > 0 else 'low'} by {number(abs(bias))}.")
+            sentences.append(f"On average they are {number(abs(bias))} too {'high' if bias > 0 else 'low'}.")
         order = np.argsort(found.predicted, kind="stable")
         low, high = (float(np.abs(gap[part]).mean()) for part in (order[: n // 3], order[-(n // 3) :]))
         if max(low, high) > 2 * min(low, high):
@@ -187,27 +178,12 @@ def predicted_cell(found: Predictions, i: int) -> str:
 
 
 @dataclass(frozen=True)
-class Intervals:
-    """Prediction intervals of the model itself."""
-
-    coverage: float
-    low: Vector
-    high: Vector
-    truth: Vector
-    predicted: Vector
-
-    @property
-    def inside(self) -> Vector:
-        """Whether the true value lies inside."""
-        return (self.low <= self.truth) & (self.truth <= self.high)
-
-
-@dataclass(frozen=True)
 class Uncertainty:
     """What a model states about its own uncertainty."""
 
     sentences: tuple[str, ...]
-    intervals: Intervals | None
+    intervals: IntervalsDisplay | None
+    """Prediction intervals of the model itself, not drawn."""
     set_sizes: tuple[int, ...]
     """Rows with a prediction set of no class, of one, of two, ..."""
     absent: tuple[str, ...]
@@ -239,13 +215,13 @@ def uncertainty(subject: Subject, found: Predictions | None) -> Uncertainty:
     return Uncertainty(tuple(sentences), intervals, sizes or (), tuple(absent))
 
 
-def _intervals(subject: Subject, found: Predictions) -> tuple[Intervals, str]:
+def _intervals(subject: Subject, found: Predictions) -> tuple[IntervalsDisplay, str]:
     samples, truth = subject.samples[found.positions[:_MOST_ROWS]], found.truth[:_MOST_ROWS]
-    low, high = subject.ask("predict_interval", samples, coverage=_COVERAGE).astype(float).T
-    made = Intervals(_COVERAGE, low, high, truth, subject.predict(samples))
+    ends = subject.ask("predict_interval", samples, coverage=_COVERAGE).astype(float)
+    made, (low, high) = IntervalsDisplay(subject.predict(samples), truth, ends, _COVERAGE), ends.T
     down, up = (number(float(np.median(size))) for size in (made.predicted - low, high - made.predicted))
     return made, (
-        f"With {percent(_COVERAGE, 0)} coverage, a typical prediction interval goes from {down} below the prediction "
+        f"At {percent(_COVERAGE, 0)} coverage, a typical prediction interval reaches from {down} below the prediction "
         f"to {up} above it. {percent(float(np.mean(truth < low)))} of the true values lie below their interval and "
         f"{percent(float(np.mean(truth > high)))} above. It contains the true value for {_of_these(made.inside, found)}"
     )
@@ -254,27 +230,14 @@ def _intervals(subject: Subject, found: Predictions) -> tuple[Intervals, str]:
 def _distribution(subject: Subject, found: Predictions) -> tuple[None, str]:
     """How well the distributions suit the true values."""
     samples, truth = subject.samples[found.positions[:_MOST_ROWS]], found.truth[:_MOST_ROWS].astype(float)
-    losses = [pinball_loss(truth, subject.ask("predict_quantile", samples, q=q).astype(float), q) for q in _LEVELS]
+    losses = [mean_pinball_loss(truth, subject.ask("predict_quantile", samples, q=q), alpha=q) for q in _LEVELS]
     error = float(np.mean(np.abs(truth - subject.predict(samples).astype(float))))
     return None, (
-        f"The CRPS, an error of the predicted distribution as a whole, is {number(2 * float(np.mean(losses)))}; "
-        f"predictions without a distribution have {number(error)}, their mean absolute error. The pinball loss is "
-        f"{number(losses[0])} at the quantile {_LEVELS[0]} and {number(losses[-1])} at {_LEVELS[-1]}."
+        f"The continuous ranked probability score (CRPS) of the predicted distributions is "
+        f"{number(2 * float(np.mean(losses)))}; point predictions alone would score {number(error)}, their mean "
+        f"absolute error. The pinball loss is {number(losses[0])} at the {_LEVELS[0]} quantile and "
+        f"{number(losses[-1])} at the {_LEVELS[-1]} quantile."
     )
-
-
-def pinball_loss(truth: Vector, quantile: Vector, q: float) -> float:
-    """Mean loss of a quantile, least at the true one: ``q`` per unit above it, ``1 - q`` per unit below.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewkern.reporting.errors import pinball_loss
-    >>> round(pinball_loss(np.array([0.0, 2.0]), np.array([1.0, 1.0]), 0.9), 2)
-    0.5
-    """
-    above = truth - quantile
-    return float(np.mean(np.maximum(q * above, (q - 1.0) * above)))
 
 
 def _set_sizes(subject: Subject, found: Predictions) -> tuple[tuple[int, ...], str]:
@@ -284,8 +247,8 @@ def _set_sizes(subject: Subject, found: Predictions) -> tuple[tuple[int, ...], s
     sizes = np.bincount(member.sum(axis=1), minlength=len(subject.classes) + 1)
     covered = (member & (truth[:, None] == subject.classes[None, :])).any(axis=1)
     return tuple(int(v) for v in sizes), (
-        f"With {percent(_COVERAGE, 0)} coverage, the model gives a single class for "
-        f"{percent(sizes[1] / len(member), 0)} of rows. The set includes the true class for {_of_these(covered, found)}"
+        f"At {percent(_COVERAGE, 0)} coverage, the prediction set is a single class for "
+        f"{percent(sizes[1] / len(member), 0)} of rows. It contains the true class for {_of_these(covered, found)}"
     )
 
 

@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -17,9 +17,17 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 
 from fewkern.arrays.texts import missing_package, printable
 from fewkern.base import path_of
-from fewkern.plotting import ComponentsDisplay, DensityDisplay, ImportancesDisplay, PathDisplay, VectorsDisplay
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, SAMPLES, percent
-from fewkern.reporting.errors import Calibration, Intervals
+from fewkern.core.explanation import explainable
+from fewkern.plotting import (
+    ComponentsDisplay,
+    DensityDisplay,
+    ImportancesDisplay,
+    PathDisplay,
+    VectorsDisplay,
+    WaterfallDisplay,
+)
+from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, MOST_BARS, QUIET, SAMPLES, bars_height, label_bars, percent
+from fewkern.reporting.errors import Calibration, worst_rows
 from fewkern.reporting.findings import Findings
 from fewkern.reporting.formatting import label, text
 from fewkern.reporting.holdout import Predictions
@@ -28,9 +36,8 @@ from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape
 from fewkern.reporting.vectors import in_units
-from fewkern.reporting.waterfalls import explained_rows
 
-__all__ = ["INK", "Picture", "draw", "drawing", "figure", "inline_svg"]
+__all__ = ["INK", "draw", "drawing", "figure", "inline_svg"]
 
 # Colors of text and of thin lines in the figure, and the variables of the page that replace all colors.
 INK, LINE = "#101418", "#c9d1d8"
@@ -63,19 +70,8 @@ _SETTINGS: dict[Any, Any] = {
 
 # Dots in a scatter: each costs 150 bytes of the page, and more hide each other.
 _MOST_DOTS = 500
-_MOST_BARS, _MOST_INTERVALS = 20, 60
 _MOST_MARGINALS, _MOST_PAIRED = 6, 3
-_LONGEST_NAME = 20
-
-
-@dataclass(frozen=True)
-class Picture:
-    """An ``<svg>`` element and what is written below it."""
-
-    svg: str
-    width: int
-    """In pixels, where there is room for it."""
-    caption: str
+_LONGEST_NAME, _LONGEST_LABEL = 20, 30
 
 
 @contextmanager
@@ -131,18 +127,18 @@ def _in_page_colors(style: re.Match[str]) -> str:
     return text
 
 
-def draw(subject: Subject, findings: Findings) -> dict[str, list[Picture]]:
-    """All pictures of a report by the part of the page that they belong to."""
+def draw(subject: Subject, findings: Findings) -> dict[str, list[tuple[str, int, str]]]:
+    """All pictures of a report by the part of the page that they belong to: ``<svg>``, width in pixels, caption."""
     with drawing():
         made: dict[str, list[tuple[Any, str]]] = {
             "importances": _importances(findings),
-            "errors": _errors(findings) + _explained(subject, findings),
+            "errors": _errors(findings) + _explained(subject, findings.predictions),
             "vectors": _vectors(subject),
-            "uncertainty": _intervals(findings.uncertainty.intervals, findings.target),
+            "uncertainty": _intervals(findings),
             "shape": _reduction(findings, subject.truth) + _density(findings.density),
         }
         return {
-            part: [Picture(*inline_svg(ax.figure, f"{part}{k}", said), said) for k, (ax, said) in enumerate(drawn)]
+            part: [(*inline_svg(ax.figure, f"{part}{k}", said), said) for k, (ax, said) in enumerate(drawn)]
             for part, drawn in made.items()
         }
 
@@ -158,46 +154,61 @@ def _importances(findings: Findings) -> list[tuple[Any, str]]:
         return []
     drawn = [_shuffling(found, findings)] if any(column.increase for column in found.columns) else []
     if all(column.share is not None for column in found.columns) and len(found.columns) > 1:
-        ax = figure(4.6, max(0.9 + 0.27 * min(len(found.columns), 22), 2.0))
+        ax = figure(4.6, 0.9 * bars_height(len(found.columns)))
         shares = np.array([column.share for column in found.columns], dtype=float)
         ImportancesDisplay(shares, [_short(column.column) for column in found.columns]).plot(ax)
-        caption = "What the model itself uses: share of each column in the variation of the fitted function."
+        caption = "Feature importances: each column's share of the variation of the fitted function."
         if found.several:
-            caption += " Categories may be overstated: a row cannot move a little towards another category."
+            caption += " Categories may be overstated, because a row cannot move a little towards another category."
         drawn.append((ax, caption))
     return drawn + [_dependence(one, findings) for one in found.dependence]
 
 
-def _explained(subject: Subject, findings: Findings) -> list[tuple[Any, str]]:
-    found = explained_rows(subject, findings.predictions)
-    return [
-        (steps.plot(figure(4.6, max(1.2 + 0.27 * min(len(steps.labels), 13), 2.0))).ax_, said) for steps, said in found
-    ]
+def _explained(subject: Subject, found: Predictions | None) -> list[tuple[Any, str]]:
+    """Two predictions, column by column: the one that is furthest off, and a typical one."""
+    core = subject.core
+    if found is None or len(subject.used) < 2 or not (hasattr(core, "explain") and explainable(core.expansion_)):
+        return []
+    extreme = "the most confident wrong prediction" if subject.task == "classify" else "the largest difference"
+    chosen = {row: extreme for row, _ in worst_rows(found)[:1]}
+    middle = np.argsort(found.losses, kind="stable")[len(found.losses) // 2]
+    chosen.setdefault(int(found.positions[middle]), "a typical one")
+    drawn = []
+    for row, which in chosen.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the page has the remarks on the cells already
+            steps = WaterfallDisplay.of_row(subject.model, subject.given(subject.rows), row=row)
+        steps.labels = [text(words, _LONGEST_LABEL) for words in steps.labels]
+        caption = (
+            f"What each column contributes to the prediction of this model for row {subject.rows.label(row)}, {which}: "
+            f"from {steps.baseline:.4g}, the mean over the background, to {steps.value:.4g}."
+        )
+        drawn.append((steps.plot(figure(4.6, 0.9 * bars_height(len(steps.labels)))).ax_, caption))
+    return drawn
 
 
 def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
-    shown = found.columns[:_MOST_BARS]
+    shown = found.columns[:MOST_BARS]
     classify = findings.task == "classify"
-    scale = 100.0 if classify else 1.0
-    ax = figure(4.6, max(0.9 + 0.27 * len(shown), 2.0))
-    places = np.arange(len(shown))
+    ax = figure(4.6, 0.9 * bars_height(len(shown)))
     ax.barh(
-        places,
-        [scale * column.increase for column in shown],
-        xerr=[scale * column.std for column in shown],
+        np.arange(len(shown)),
+        [column.increase for column in shown],
+        xerr=[column.std for column in shown],
         height=0.7,
         color=ACCENT,
         error_kw={"ecolor": QUIET, "lw": 2},
     )
     ax.axvline(0, color=LINE, lw=1)
-    ax.set_yticks(places, [_short(column.column) for column in shown])
-    ax.set_ylim(len(shown) - 0.4, -0.6)
+    label_bars(ax, [_short(column.column) for column in shown])
     _few_ticks(ax.xaxis)
-    ax.set_xlabel("more wrong predictions in 100" if classify else f"more error in {_short(findings.target)}")
-    first = f"; the first {_MOST_BARS} columns" if len(found.columns) > _MOST_BARS else ""
+    if classify:
+        percent(ax.xaxis)
+    ax.set_xlabel("increase in error rate" if classify else "increase in mean absolute error")
+    first = f"; the first {MOST_BARS} columns" if len(found.columns) > MOST_BARS else ""
     return ax, (
-        f"How much worse the model is when the cells of one column are shuffled ({found.rows:,} rows{first}). It shows "
-        "what this model uses, not what causes the target."
+        f"Permutation importances: how much the error grows when the values of one column are shuffled "
+        f"({found.rows:,} rows{first}). They show what this model relies on, not what causes the target."
     )
 
 
@@ -221,8 +232,7 @@ def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]
         _date_ticks(ax.xaxis)
     else:
         names = [_short(v if isinstance(v, str) else f"{v:g}") for v in found.values]
-        ax.set_yticks(np.arange(len(names)), names)
-        ax.set_ylim(len(names) - 0.4, -0.6)
+        label_bars(ax, names)
         ax.grid(axis="y", color=LINE, lw=0.6)
     if findings.task == "regress":
         answer = f"mean predicted {_short(findings.target)}"
@@ -232,8 +242,7 @@ def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]
     answer_axis.set_label_text(answer)
     if several:
         ax.legend(title=_short(findings.target), loc="center left", bbox_to_anchor=(1.0, 0.5))
-    same = f"if all rows had the same {found.column} and kept their other cells"
-    return ax, f"{answer[0].upper()}{answer[1:]}, {same}."
+    return ax, f"Partial dependence: {answer} if every row had the same {found.column}."
 
 
 def _errors(findings: Findings) -> list[tuple[Any, str]]:
@@ -263,9 +272,9 @@ def _residuals(found: Predictions, target: str) -> list[tuple[Any, str]]:
     for ax, x, y in ((against, truth, predicted), (gaps, predicted, predicted - truth)):
         ax.plot(x[some], y[some], "o", color=ACCENT, ms=3.5, alpha=0.55, mew=0)
         _few_ticks(ax.xaxis, ax.yaxis)
-    pattern = "Above the line the prediction is too high; a pattern would mean that the model misses something."
+    pattern = "Above the line, the prediction is too high; a pattern means that the model misses something."
     return [
-        (against, "Predicted against true values. On the line the prediction is right."),
+        (against, "Predicted against true values. On the line, the prediction is exact."),
         (gaps, f"Residuals. {pattern}"),
     ]
 
@@ -286,8 +295,8 @@ def _calibration(found: Calibration | None) -> list[tuple[Any, str]]:
     ax = _square(f"predicted probability of {_short(found.of)}", "observed frequency", 0.03)
     ax.plot([0, 1], [0, 1], color=CHOSEN, lw=1.2)
     ax.plot(found.stated, found.true, "o-", color=ACCENT, lw=1.5, ms=5)
-    equal = "on the line, predicted probabilities equal observed frequencies"
-    return [(ax, f"Calibration: {equal}. Each dot is a group of rows.")]
+    equal = "on the line, predicted probabilities match observed frequencies"
+    return [(ax, f"Calibration. Each dot is a group of rows; {equal}.")]
 
 
 def _curves(found: Predictions) -> list[tuple[Any, str]]:
@@ -296,16 +305,16 @@ def _curves(found: Predictions) -> list[tuple[Any, str]]:
     name, positive, stated = found.rare
     false_alarms, hits, _ = roc_curve(positive, stated)
     precision, recall, _ = precision_recall_curve(positive, stated)
-    share_found = f"share of {_short(label(name))} found (recall)"
+    share_found = f"recall of {_short(label(name))}"
     roc = _square("false-positive rate", share_found, 0.02)
     roc.plot([0, 1], [0, 1], color=QUIET, lw=1.2)
     roc.plot(false_alarms, hits, color=ACCENT, lw=2)
-    pr = _square(share_found, "share right (precision)", 0.02)
+    pr = _square(share_found, "precision", 0.02)
     pr.axhline(positive.mean(), color=QUIET, lw=1.2)
     pr.plot(recall, precision, color=ACCENT, lw=2)
     return [
-        (roc, "ROC curve: finding more costs false alarms. The gray line is guessing."),
-        (pr, "Precision and recall: finding more makes each one less certain. The gray line is guessing."),
+        (roc, "ROC curve. The gray line is random guessing."),
+        (pr, "Precision-recall curve. The gray line is random guessing."),
     ]
 
 
@@ -316,29 +325,24 @@ def _vectors(subject: Subject) -> list[tuple[Any, str]]:
         ax = figure(5.6, 4.2)
         some = _some(len(plane.X))
         VectorsDisplay.from_model(replace(plane, X=plane.X[some]), subject.truth[some], ax=ax)
-        drawn.append((ax, "Rows, the vectors that are kept (circles), and where the prediction changes."))
+        drawn.append((ax, "Rows, the vectors kept (circles), and the decision boundary."))
     path = path_of(subject.core)
     if subject.task != "density" and path is not None and path.error.ndim and max(path.error.shape) > 1:
-        ax = figure(4.8, 3.4)
+        ax = figure(6.0, 3.6)
         PathDisplay.from_estimator(subject.core, ax=ax)
-        drawn.append((ax, "How the number of vectors was chosen: the error of the models that were compared."))
+        drawn.append((ax, "How the number of vectors was chosen: the errors of the models compared."))
     return drawn
 
 
-def _intervals(found: Intervals | None, target: str) -> list[tuple[Any, str]]:
+def _intervals(findings: Findings) -> list[tuple[Any, str]]:
+    found = findings.uncertainty.intervals
     if found is None:
         return []
-    ax = figure(5.6, 3.2)
-    some = _some(len(found.truth), _MOST_INTERVALS)
-    some = some[np.argsort(found.predicted[some], kind="stable")]
-    places, inside, truth = np.arange(len(some)), found.inside[some], found.truth[some]
-    ax.vlines(places, found.low[some], found.high[some], color=QUIET, lw=3)
-    ax.plot(places, found.predicted[some], "_", color=ACCENT, ms=6, label="predicted")
-    ax.plot(places[inside], truth[inside], "o", color=ACCENT, ms=3, label="true, inside")
-    ax.plot(places[~inside], truth[~inside], "o", color=CHOSEN, ms=4, label="true, outside")
-    ax.set(xticks=[], xlabel=f"{len(some)} rows, by prediction", ylabel=_short(target))
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return [(ax, f"Prediction intervals with {found.coverage:.0%} coverage.")]
+    ax, some, target = figure(4.8, 4.2), _some(len(found.truth)), _short(findings.target)
+    replace(found, predicted=found.predicted[some], truth=found.truth[some], intervals=found.intervals[some]).plot(ax)
+    _few_ticks(ax.xaxis, ax.yaxis)
+    ax.set(xlabel=f"true {target}", ylabel=f"predicted {target}")
+    return [(ax, f"Prediction intervals with {found.coverage:.0%} coverage, for {len(some)} of these rows.")]
 
 
 def _reduction(findings: Findings, labels: Any) -> list[tuple[Any, str]]:
@@ -370,7 +374,7 @@ def _density(found: DensityShape | None) -> list[tuple[Any, str]]:
         _few_ticks(ax.xaxis, ax.yaxis)
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, columnspacing=1.0, handlelength=1.2)
         what = " and ".join(found.columns[j] for j in columns)
-        drawn.append((ax, what + (" alone, whatever the other columns are." if alone and d > 1 else ".")))
+        drawn.append((ax, what + (" alone (marginal density)." if alone and d > 1 else ".")))
     return drawn
 
 

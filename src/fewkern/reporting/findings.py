@@ -8,10 +8,11 @@ from typing import Any
 
 from fewkern.base import path_of
 from fewkern.reporting.errors import Errors, Uncertainty, errors, uncertainty, worst_rows
-from fewkern.reporting.evaluation import Quality, baselines, quality
+from fewkern.reporting.evaluation import decides_alone
 from fewkern.reporting.formatting import Table, as_table, label, number, percent
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
-from fewkern.reporting.importances import Importances, decides_alone, importances
+from fewkern.reporting.importances import Importances, importances
+from fewkern.reporting.quality import Quality, baselines, quality
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
 from fewkern.reporting.usage import Usage, usage
@@ -96,41 +97,49 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
 def _supervised(subject: Subject, found: Predictions, target: str, seed: int) -> dict[str, Any]:
     """What only models of a target have: quality, importances, errors, examples, and the question about a leak."""
     assert subject.truth is not None
-    matter, leak = importances(subject, seed), ""
-    if len(matter.columns) > 1:
-        first = matter.columns[0].column
-        samples = subject.samples[:, subject.features[subject.rows.names.index(first)]]
-        if decides_alone(samples, subject.truth, subject.task, seed):
-            leak = (
-                f"Column {label(first)} alone decides: it predicts {target} almost perfectly. Is it known before "
-                f"{target}? If not, leave it out."
-            )
+    matter = importances(subject, seed)
     return {
         "predictions": found,
         "quality": quality(found, baselines(found, subject.samples, subject.truth, seed), target),
         "importances": matter,
-        "leak": leak,
+        "leak": _leak(subject, found, matter, target),
         "errors": errors(found, target),
         "examples": examples(subject, found, target),
     }
 
 
+def _leak(subject: Subject, found: Predictions, matter: Importances, target: str) -> str:
+    """A question, where the most important of several columns alone predicts the target."""
+    if len(matter.columns) < 2 or len(found.positions) < 2:
+        return ""
+    name, y = matter.columns[0].column, subject.truth
+    assert y is not None
+    samples, new = subject.samples[:, subject.features[subject.rows.names.index(name)]], found.positions
+    known = found.train
+    if not len(known):  # nobody knows the rows of the fit
+        known, new = new[::2], new[1::2]
+    if not decides_alone((samples[known], samples[new]), (y[known], y[new]), subject.task == "classify"):
+        return ""
+    return (
+        f"Column {label(name)} alone predicts {target} almost perfectly. Is it known before {target}? If not, drop it."
+    )
+
+
 _HOW = {
     "held out": (
-        "Errors were measured with a model that was fitted to the other rows; the model of this report is fitted to "
-        "all rows."
+        "Errors were measured on held-out rows, with a model fitted to the others; the model of this report is fitted "
+        "to all rows."
     ),
     "refitted": (
         "These are the rows that the model was fitted to. The error was measured with a copy of the model, fitted to "
         "four fifths of the rows, on the remaining fifth."
     ),
     "new": (
-        "These rows were taken as rows that the model was not fitted to. If it was fitted to them, its error is "
-        'underestimated: pass ReportSettings(rows="fitted").'
+        "The model is assumed not to have been fitted to these rows. If it was, its error is underestimated: pass "
+        'ReportSettings(rows="fitted").'
     ),
     "fitted": (
-        "There were too few rows to hold any out: the error was measured on the rows of the fit, which underestimates "
-        "it."
+        "There were too few rows to hold any out: the error was measured on the training rows, which underestimates it."
     ),
 }
 
@@ -139,12 +148,12 @@ def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape) ->
     """How the numbers came about, and the notes of the model, each once."""
     remarks = [_HOW[trial.how]]
     if isinstance(trial, Predictions) and trial.how == "held out" and not trial.seen:
-        remarks = ["Errors were measured on rows that were held out; the model was not fitted to them."]
+        remarks = ["Errors were measured on held-out rows, which the model was not fitted to."]
     stated = getattr(subject.core, "held_out_error_", None)
     if isinstance(trial, Predictions) and stated is not None:
         value = float(stated)
         size = percent(value) if subject.task == "classify" else f"{number(value**0.5)} (RMSE)"
-        remarks.append(f"The cross-validated error that the model itself states is {size}.")
+        remarks.append(f"The model's own cross-validated error is {size}.")
     said = any("still falling" in note for note in subject.notes)
     if not said and getattr(path_of(subject.core), "open_end", False):
         remarks.append(

@@ -53,9 +53,13 @@ def of(part: int, whole: int) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share in percent; what is not quite nothing or all is not written as such, and NaN is a dash."""
+    """A share in percent: ``13.5%``, below one percent ``0.25%``; NaN is a dash.
+
+    What is not quite nothing or all is not written as such.
+    """
     if math.isnan(share):
         return "–"
+    digits += bool(digits and 0 < share < 0.00995)
     if 0 < share < 0.5 * 10 ** -(digits + 2):
         return f"<{10**-digits:g}%"
     if 1 > share > 1 - 0.5 * 10 ** -(digits + 2):

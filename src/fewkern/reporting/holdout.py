@@ -12,10 +12,11 @@ from sklearn.model_selection import train_test_split
 from fewkern.arrays.namespace import to_numpy
 from fewkern.base import BudgetWarning
 from fewkern.core.gaussians import GaussianExpansion
+from fewkern.reporting.evaluation import EACH_ROW, Counted, losses
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["Predictions", "ReportSettings", "losses", "predict_held_out", "rarer", "relation", "try_out"]
+__all__ = ["Predictions", "ReportSettings", "predict_held_out", "rarer", "relation", "try_out"]
 
 Vector = np.ndarray[Any, Any]
 # A fifth of the rows is held out, as the command line does.
@@ -78,6 +79,8 @@ class Predictions:
     """Rows that a baseline may be fitted to; empty if there are none."""
     classes: Vector | None = None
     """Labels of the classes, in the order of the probabilities; None for a regression."""
+    counted: Counted = EACH_ROW
+    """Weights and groups of the rows, where the model was fitted with any."""
     seen: bool = True
     """Whether the model of the report was fitted to these rows, though the one that predicted them was not."""
 
@@ -103,14 +106,9 @@ def rarer(truth: Any, classes: Vector) -> int | None:
     return 0 if first < second else 1
 
 
-def losses(truth: Vector, predicted: Vector, classify: bool) -> Vector:
-    """Whether each prediction is wrong, or by how much it is off; the mean is an error rate or the MAE."""
-    return truth != predicted if classify else np.abs(np.asarray(truth - predicted, dtype=float))
-
-
 def relation(how: str) -> str:
     """How rows relate to the fit, for a sentence about them."""
-    return {"new": "of this table", "fitted": "that it was fitted to"}.get(how, "that it had not seen")
+    return {"new": "of this table", "fitted": "it was fitted to"}.get(how, "it had not seen")
 
 
 def predict_held_out(subject: Subject, settings: ReportSettings) -> Predictions:
@@ -125,7 +123,8 @@ def predict_held_out(subject: Subject, settings: ReportSettings) -> Predictions:
         classes, probabilities = subject.classes, model.probabilities(samples)
     assert subject.truth is not None
     predicted = model.predict(samples)
-    return Predictions(test, subject.truth[test], predicted, probabilities, how, train, classes, how != "new")
+    truth = subject.truth[test]
+    return Predictions(test, truth, predicted, probabilities, how, train, classes, seen=how != "new")
 
 
 def try_out(subject: Subject, settings: ReportSettings) -> tuple[Subject, Vector, Vector, str]:
@@ -165,7 +164,8 @@ def _record(subject: Subject) -> Predictions | None:
     seen = getattr(getattr(subject.model, "facts_", None), "rows", len(truth) + len(train)) > len(train)
     proba = None if record.probabilities is None else np.asarray(record.probabilities)
     classes = subject.classes if subject.task == "classify" else None
-    return Predictions(positions, truth, np.asarray(record.predicted), proba, "held out", train, classes, seen)
+    counted = Counted(getattr(record, "weights", None), getattr(record, "groups", None))
+    return Predictions(positions, truth, np.asarray(record.predicted), proba, "held out", train, classes, counted, seen)
 
 
 def was_fitted_to(subject: Subject) -> bool:

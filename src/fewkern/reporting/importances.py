@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import KFold, cross_val_score
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fewkern.arrays.namespace import to_numpy
-from fewkern.reporting.formatting import cell, is_missing, number
-from fewkern.reporting.holdout import losses, rarer
+from fewkern.reporting.evaluation import losses
+from fewkern.reporting.formatting import cell, is_missing, number, percent
+from fewkern.reporting.holdout import rarer
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["ColumnImportance", "Importances", "PartialDependence", "decides_alone", "importances", "partial_dependence"]
+__all__ = ["ColumnImportance", "Importances", "PartialDependence", "importances", "partial_dependence"]
 
 Vector = np.ndarray[Any, Any]
 # Rows that are predicted again and again; more make the numbers hardly more certain.
@@ -29,8 +26,6 @@ _REPEATS = 5
 _MOST_SHOWN, _MOST_VALUES, _MOST_LEVELS, _MOST_CURVES = 3, 20, 12, 5
 # A column with at most this many different numbers is drawn as levels, not as a line.
 _FEW_NUMBERS = 6
-# One column decides if it alone leaves at most this share of the loss of a constant prediction, on at most these rows.
-_DECIDES, _DECIDING_ROWS = 0.005, 2000
 
 
 @dataclass(frozen=True)
@@ -107,32 +102,6 @@ def importances(subject: Subject, seed: int) -> Importances:
     )
 
 
-def decides_alone(column: Vector, y: Vector, task: str, seed: int = 0) -> bool:
-    """Whether the features of one column predict the target almost perfectly (5-fold cross-validation).
-
-    Such a column is often known only after the target is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewkern.reporting.importances import decides_alone
-    >>> x = np.linspace(0, 1, 100)[:, None]
-    >>> decides_alone(x, 3 * x[:, 0], "regress"), decides_alone(x, np.arange(100) % 2, "classify")
-    (True, False)
-    """
-    rows = sample_rows(len(y), _DECIDING_ROWS, np.random.default_rng(seed))
-    if len(rows) < 5:
-        return False
-    models: tuple[Any, ...] = (DummyClassifier(), DecisionTreeClassifier(random_state=seed))
-    if task == "regress":
-        models = (DummyRegressor(), DecisionTreeRegressor(random_state=seed), LinearRegression())
-    scoring, best = ("accuracy", 1.0) if task == "classify" else ("neg_mean_squared_error", 0.0)
-    folds = KFold(5, shuffle=True, random_state=seed)
-    scores = [cross_val_score(model, column[rows], y[rows], cv=folds, scoring=scoring).mean() for model in models]
-    constant, *losses = (best - float(score) for score in scores)
-    return 0 < constant and min(losses) <= _DECIDES * constant
-
-
 def _error(subject: Subject, positions: Vector, samples: Vector) -> float:
     """Error rate or mean absolute error on some rows, with the given features."""
     assert subject.truth is not None
@@ -203,13 +172,13 @@ def _means(subject: Subject, samples: Vector) -> Vector:
 def _sentences(columns: tuple[ColumnImportance, ...], error: float, task: str) -> tuple[str, ...]:
     useful = [c for c in columns if c.increase > max(2 * c.std, 0.0)]
     if not useful:
-        return ("No column clearly matters: shuffling any one of them changes the error by no more than chance does.",)
+        return ("No column clearly matters: shuffling any one of them changes the error no more than chance would.",)
     first = useful[0]
     if task == "classify":
-        change = f"{100 * error:.1f} to {100 * (error + first.increase):.1f} wrong predictions in 100"
+        what, change = "error rate", f"{percent(error)} to {percent(error + first.increase)}"
     else:
-        change = f"{number(error)} to {number(error + first.increase)}"
-    sentences = [f"{first.column} matters most: when its cells are shuffled, the error grows from {change}."]
+        what, change = "mean absolute error", f"{number(error)} to {number(error + first.increase)}"
+    sentences = [f"{first.column} matters most: shuffling its values raises the {what} from {change}."]
     if len(useful) > 1:
         sentences.append("Next: " + ", ".join(c.column for c in useful[1:4]) + ".")
     idle = len(columns) - len(useful)

@@ -15,7 +15,7 @@ from fewkern._version import __version__
 from fewkern.arrays.texts import missing_package, printable
 from fewkern.io.save import write_atomically
 from fewkern.reporting import formatting
-from fewkern.reporting.figures import Picture, draw
+from fewkern.reporting.figures import draw
 from fewkern.reporting.findings import Findings, find
 from fewkern.reporting.holdout import ReportSettings
 from fewkern.reporting.subject import subject_of
@@ -125,7 +125,7 @@ def report(
     return made
 
 
-def _page(findings: Findings, pictures: dict[str, list[Picture]], title: str | None, settings: ReportSettings) -> str:
+def _page(findings: Findings, pictures: dict[str, Any], title: str | None, settings: ReportSettings) -> str:
     """The whole document, by the template beside this module."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined

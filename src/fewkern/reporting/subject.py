@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.namespace import to_numpy
 from fewkern.base import is_pairwise, vectors_moved
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.plotting.model import ask, numbers
+from fewkern.plotting.model import ask, fitted_model, numbers, steps_of
 from fewkern.reporting.formatting import is_missing
 from fewkern.reporting.rows import Rows
 
@@ -74,15 +74,15 @@ class Subject:
 
     @property
     def encoder(self) -> Any:
-        """What turns rows into features, None where the rows are the features."""
-        if self.is_table:
-            return self.model.encoder_
-        return self.model[:-1] if isinstance(self.model, Pipeline) and len(self.model.steps) > 1 else None
+        """What a model of tables reads the columns with."""
+        return getattr(self.model, "encoder_", None)
 
     def encode(self, rows: Rows) -> Vector:
         """Features of ``rows`` as the estimator inside sees them, shape ``(n, d)``."""
         data = self.given(rows)
-        return numbers(data if self.encoder is None else self.encoder.transform(data))
+        for step in steps_of(self.model)[0]:
+            data = step.transform(data)
+        return numbers(data)
 
     @cached_property
     def encoded(self) -> tuple[Vector, tuple[str, ...]]:
@@ -103,7 +103,7 @@ class Subject:
 
         A column is not used if the model left it out, or if its features are the same in all rows.
         """
-        if self.encoder is None or len(self.inputs) == self.samples.shape[1] > _MOST_SHUFFLED:
+        if self.core is self.model or len(self.inputs) == self.samples.shape[1] > _MOST_SHUFFLED:
             return {j: np.array([k]) for k, j in enumerate(self.inputs)}  # the columns themselves, or scaled ones
         columns = getattr(self.encoder, "columns_", None)
         if columns is None:
@@ -213,10 +213,7 @@ class Subject:
         count = self.vectors.shape[1]
         if count == len(self.inputs):
             return tuple(self.rows.names[j] for j in self.inputs)
-        try:
-            return tuple(str(name) for name in self.encoder.get_feature_names_out())
-        except (AttributeError, ValueError):  # a step without names, or one that was fitted to an array
-            return tuple(f"feature {j}" for j in range(count))
+        return tuple(fitted_model(self.model).names)
 
     def ask(self, method: str, samples: Vector, **given: Any) -> Vector:
         """What a method of the estimator inside returns for features of rows."""
@@ -241,7 +238,7 @@ class Subject:
             copy.set_params(holdout=0).fit(frame, self.target)
         else:
             copy.fit(self.given(part), *(() if y is None else (y,)))
-        return Subject(copy, _core(copy), self.task, self.target, self.rows, self.inputs, self.truth, self.places)
+        return Subject(copy, steps_of(copy)[1], self.task, self.target, self.rows, self.inputs, self.truth, self.places)
 
 
 def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
@@ -284,23 +281,16 @@ def _complete(subject: Subject) -> Subject:
     return replace(subject, rows=subject.rows.take(places), truth=truth, places=places, notes=notes)
 
 
-def _core(model: Any) -> Any:
-    if hasattr(model, "encoder_"):
-        return model.estimator_
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
 def _checked_core(model: Any) -> Any:
     """The estimator of fewkern in ``model``, which must be fitted."""
     name = type(model).__name__
     if not hasattr(model, "fit") or isinstance(model, type):
         raise TypeError(f"report: expected a fitted model of fewkern, or a pipeline that ends in one, got {name}.")
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    core = steps_of(model)[1]
     try:
-        check_is_fitted(last)
+        check_is_fitted(core)
     except NotFittedError as error:
         raise NotFittedError(f"report: this {name} is not fitted; call fit first.") from error
-    core = _core(model)
     if not hasattr(core, "expansion_"):
         raise TypeError(
             f"report: expected a fitted model of fewkern, or a pipeline that ends in one, got {name}"

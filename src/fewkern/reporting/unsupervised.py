@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import scale
@@ -14,7 +13,7 @@ from sklearn.preprocessing import scale
 from fewkern.arrays.namespace import to_numpy
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.density import in_units as mixture_in_units
-from fewkern.reporting.evaluation import mean_interval
+from fewkern.reporting.evaluation import EACH_ROW, normal_log_density
 from fewkern.reporting.formatting import number, percent, plural
 from fewkern.reporting.holdout import ReportSettings, relation, try_out
 from fewkern.reporting.rows import sample_rows
@@ -126,17 +125,17 @@ def _reduction_sentences(k: int, d: int, carried: Any, accuracy: Any) -> tuple[s
     if not k:
         return ("The model found no component.",)
     own, plain = (max(share, 0.0) for _, share in carried)
+    them, linear = ("it", "One linear component") if k == 1 else ("them", "As many linear components")
     instead = f"{plural(k, 'component')} in place of {plural(d, 'feature')}"
-    it, linear = ("it", "one linear component") if k == 1 else ("them", "as many linear components")
     sentences = [
-        f"{instead}: {percent(own, 0)} of the differences between rows can be recovered from {it}.",
-        f"From {linear} (PCA) it would be {percent(plain, 0)}.",
+        f"{instead}: {percent(own, 0)} of the variance can be recovered from {them}.",
+        f"{linear} (PCA) would give {percent(plain, 0)}.",
     ]
     if accuracy:
         (_, few), (_, full) = accuracy
         sentences.append(
-            f"The nearest rows name the right class for {percent(few, 0)} of these rows if nearness is measured on the "
-            f"components, and for {percent(full, 0)} on all columns."
+            f"A nearest-neighbor classifier is right for {percent(few, 0)} of these rows on the components, and for "
+            f"{percent(full, 0)} on all columns."
         )
     return tuple(sentences)
 
@@ -174,8 +173,8 @@ def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
     learn = train[complete[train]] if len(train) else test
     X = model.samples
     own = to_numpy(model.core.expansion_.log_density(X[test]))
-    gaps = own - _normal_log_density(X[learn], X[test])
-    gain = mean_interval(gaps)
+    gaps = own - normal_log_density(X[learn], X[test])
+    gain = (float(gaps.mean()), *EACH_ROW.interval(gaps))
     mixture = subject.core.expansion_.like(np.empty(0))
     found = in_units(subject)
     mixture = mixture if found is None else mixture_in_units(mixture, found)
@@ -191,27 +190,13 @@ def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
     return DensityShape(how, mixture, names, samples[some], gain, len(test), lowest, sentences)
 
 
-def _normal_log_density(X: Vector, new: Vector) -> Vector:
-    """Logarithm of the normal density with the mean and covariance of ``X``."""
-    covariance = np.atleast_2d(np.cov(X, rowvar=False)) if len(X) > 1 else np.eye(X.shape[1])
-    # a column that follows from the others, or does not vary, would make it infinite
-    covariance = covariance + 1e-9 * max(float(np.trace(covariance)) / X.shape[1], 1e-300) * np.eye(X.shape[1])
-    normal = stats.multivariate_normal(X.mean(axis=0), covariance, allow_singular=True)
-    return np.asarray(normal.logpdf(new)).reshape(-1)
-
-
 def _density_sentences(gain: tuple[float, float, float], n: int, how: str, kernels: int) -> tuple[str, ...]:
     mean, low, high = (number(_times(value)) for value in gain)
-    if gain[1] > 0:
-        compared = f"{mean} times as probable (95% CI {low} to {high} times)"
-    elif gain[0] > 0:
-        compared = f"{mean} times as probable, which may be chance"
-    else:
-        compared = f"no more probable ({mean} times)"
-    rows = f"the {plural(n, 'row')} {relation(how)} are {compared}"
+    chance = "; the difference may be chance" if gain[1] <= 0 <= gain[2] else ""
+    rows, interval = f"the {plural(n, 'row')} {relation(how)}", f"(95% CI {low} to {high}{chance})"
     return (
-        f"On average, {rows} under this density as under one normal distribution (a single bell curve).",
-        f"The density is a sum of {plural(kernels, 'bell curve')}.",
+        f"On average, {rows} are {mean} times as probable as under a single normal distribution {interval}.",
+        f"The density is a mixture of {plural(kernels, 'kernel')}.",
     )
 
 

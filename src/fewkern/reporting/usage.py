@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from fewkern.io.describe import plan
-from fewkern.reporting.holdout import Predictions, losses
+from fewkern.reporting.evaluation import losses
+from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
@@ -68,8 +69,9 @@ def usage(subject: Subject, found: Predictions | None, compare: bool, seed: int)
         machines.append(machine)
         searching = f"a grid of {len(_GRID['C']) * len(_GRID['gamma'])}, searched on {searched:,} rows"
         notes += [
-            f"{machine.name}: C and gamma from {searching} with {_FOLDS} folds, and fitted to {fitted:,}.",
-            "Its size and time grow with the rows. Times were measured on the computer that made this page.",
+            f"{machine.name}: C and gamma from {searching} with {_FOLDS} folds, then fitted to {fitted:,} rows.",
+            "Its size and prediction time grow with the number of rows.",
+            "Times were measured on the computer that made this page.",
         ]
     exports = True
     try:

@@ -297,13 +297,12 @@ def _sentences(subject: Subject, places: list[int | None], moved: bool) -> tuple
     sentences = [f"The model keeps {keeps}, and {what} from its similarity {by}."]
     if moved:
         sentences.append(
-            "They were moved during the fit to where they serve best: they are not rows of the table, and their cells "
-            "need not be possible ones."
+            "The fit moved them: they are not rows of the table, and some of their values may be impossible for a row."
         )
     else:
         sentences.append(
             "The rows below are part of the model: they are in its file, in exported code, and on this page. If they "
-            "are personal data, so are all of these."
+            "are personal data, so are these."
         )
     cancels = cancellation(subject)
     if cancels >= _CANCELS:

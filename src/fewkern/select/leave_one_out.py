@@ -38,7 +38,8 @@ __all__ = [
 # Errors of at most this many outputs are summed one output at a time; of more by one matrix product.
 _MAX_LOOP_OUTPUTS = 3
 # Rows that are left out at most, one by one: models are fitted to all rows, and these compare the models. With half as
-# many, paths of hundreds of vectors ended too early on one of five large tables. Groups are all left out.
+# many, paths of hundreds of vectors ended too early on one of five large tables. Groups are all left out
+# (methods F9).
 MAX_LOO_ROWS = 5000
 # Leverage of a row counts as one, and a column as dependent, within this many units of rounding.
 _ROUNDING_UNITS = 1e3

@@ -16,7 +16,16 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 
-__all__ = ["Numbers", "canonical", "factorized", "has_leading_zeros", "is_mark", "nested", "note_on_spellings"]
+__all__ = [
+    "Numbers",
+    "canonical",
+    "factorized",
+    "has_leading_zeros",
+    "holds_text",
+    "is_mark",
+    "nested",
+    "note_on_spellings",
+]
 __all__ += ["numbers", "numbers_as_written", "same_category", "speller", "texts"]
 
 # What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
@@ -159,7 +168,7 @@ def texts(column: Any) -> Array:
     >>> texts(pd.Series([1.0, None, 2.5])).tolist(), texts(pd.Series([True, False])).tolist()
     (['1', None, '2.5'], ['True', 'False'])
     """
-    if _holds_text(column):  # the same texts again and again
+    if holds_text(column):  # the same texts again and again
         places, different = factorized(column)
         return np.array([*map(_text, different), None], dtype=object)[places]
     cells = zip(column.astype(object), column.isna())
@@ -179,7 +188,7 @@ def factorized(cells: Any) -> tuple[Array, Array]:
     return places, np.asarray(different, dtype=object)
 
 
-def _holds_text(column: Any) -> bool:
+def holds_text(column: Any) -> bool:
     """Whether all filled cells are texts: then equal ones are the same."""
     import pandas as pd
 
@@ -261,4 +270,4 @@ def note_on_spellings(who: str, names: dict[str, str], merge: bool) -> str | Non
     if merge:
         return f"{who}: {', '.join(others)} {'are' if len(others) > 1 else 'is'} taken as {word!r}{more}"
     alike = ", ".join([repr(word), *others])
-    return f"{who}: {alike} look like the same and are kept apart{more}; merge_spellings (--merge-spellings) joins them"
+    return f"{who}: {alike} look alike and are kept apart{more}; merge_spellings (--merge-spellings) joins them"

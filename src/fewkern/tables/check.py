@@ -16,14 +16,14 @@ from fewkern.arrays.namespace import Array
 from fewkern.core import population
 from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
+from fewkern.reporting.evaluation import Counted
 from fewkern.reporting.formatting import label, number, percent, plural
 from fewkern.tables.columns import CategoryColumn
 from fewkern.tables.dates import days
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import Counted, rate
 from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
 from fewkern.tables.resolve import Job, Request, resolve
-from fewkern.tables.suspect import alone_decides, group_column
+from fewkern.tables.suspect import deciding_columns, group_column
 
 __all__ = ["TableCheck", "check_table"]
 
@@ -73,6 +73,36 @@ class TableCheck:
             return rows[rows["score"] > _FAR]
         return rows[(rows["expected"] != rows["given"]) & (rows["score"] > _UNLIKELY)]
 
+    def text(self, count: int = 10) -> str:
+        """Findings, errors side by side, and at most ``count`` of the least credible rows."""
+        lines = [f"{self.target}: {len(self.rows):,} rows, {'numbers' if self.task == 'regress' else 'classes'}"]
+        lines += ["", "Worth a look:" if self.findings else "Nothing unusual about columns and copies."]
+        lines += [f"- {finding}" for finding in self.findings]
+        lines += ["", "Error of a quick model on rows that were held out:"]
+        width = max(len(error.how) for error in self.errors)
+        for error in self.errors:
+            lines.append(f"  {error.how:{width}}  {_shown(self.task, error.value)}")
+            if error is not self.errors[0]:
+                lines[-1] += f"  ({_shown(self.task, error.beside)} on the same rows, one by one)"
+        return "\n".join([*lines, "", *self._least_credible(count)])
+
+    def _least_credible(self, count: int) -> list[str]:
+        """The suspicious rows, and how many there are."""
+        regress, suspicious = self.task == "regress", self.suspicious
+        does = f"a {self.target!r} that " + (
+            "is more than four deviations off" if regress else "the other rows contradict"
+        )
+        lines = []
+        for row, score, given, expected in suspicious.head(count).iloc[:, :4].itertuples(index=False):
+            if regress:
+                text = f"{number(given, 4)}, expected {number(expected, 4)} ({score:.1f} deviations)"
+            else:
+                name, share = label(given), percent(1 - score)
+                text = f"{name}, expected {label(expected)} (probability of {name}: {share})"
+            lines.append(f"  row {row:,}: {text}")
+        what = f"{len(suspicious):,} of {len(self.rows):,} rows have {does}"
+        return [what + (", least credible first:" if lines else ""), *lines]
+
 
 def check_table(table: Any, target: Any = None, request: Request | None = None) -> TableCheck:
     """Check a table: a data frame, or one in parts, of which at most 20,000 rows are drawn.
@@ -86,7 +116,7 @@ def check_table(table: Any, target: Any = None, request: Request | None = None) 
     >>> table = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "side": y == 1})
     >>> found = check_table(pd.concat([table, table.head(3)]), "side")
     >>> found.findings
-    ('3 rows are copies of others (row 201 of row 1, 202 of 2, 203 of 3): a copy that is held out is known already',)
+    ('3 rows are copies of others (row 201 of row 1, 202 of 2, 203 of 3): a held-out copy is not new to the model',)
     """
     request = request or Request()
     if request.task not in ("auto", "classify", "regress"):
@@ -100,8 +130,8 @@ def check_table(table: Any, target: Any = None, request: Request | None = None) 
     assert y is not None
     places = numbers[job.rows] + 1
     found = suspects(X, y, task=job.task, groups=job.groups)  # type: ignore[arg-type]
-    more = [*_copies(job, places), *_nearly_constant(encoder, job), *_deciding(encoder, X, job)]
     apart, name = _in_groups(frame, target, job)
+    more = [*_copies(job, places), *_nearly_constant(encoder, job), *_deciding(encoder, X, job, name)]
     errors = _errors(apart, name)
     more += [_optimistic(job, one) for one in errors if one.clear]
     rows = _ranked(frame.iloc[job.rows], y, found, places)
@@ -142,7 +172,7 @@ def _copies(job: Job, places: Array) -> list[str]:
         shown = [f"{places[k]:,} of {places[first[k]]:,}" for k in copies[:3]]
         shown[0] = shown[0].replace("of", "of row")
         what = f"{plural(len(copies), 'row is a copy of another', 'rows are copies of others')} (row {', '.join(shown)}"
-        said.append(f"{what}{', ...' if len(copies) > 3 else ''}): a copy that is held out is known already")
+        said.append(f"{what}{', ...' if len(copies) > 3 else ''}): a held-out copy is not new to the model")
     if job.groups is not None:
         apart = int(np.sum(job.groups[copies] != job.groups[first[copies]]))
         what = plural(apart, "copy is in another group", "copies are in other groups")
@@ -164,25 +194,17 @@ def _nearly_constant(encoder: TableEncoder, job: Job) -> list[str]:
             value = counts.index[0]
             shown = label(value) if isinstance(column, CategoryColumn) else f"{value}"
             share = percent(counts.iloc[0] / len(job.frame))
-            said.append(f"column {column.name!r} is {shown} in {share} of the rows: it can say little")
+            said.append(f"column {column.name!r} is {shown} in {share} of the rows: it carries little information")
     return list(cut_short(said, "such columns"))
 
 
-def _deciding(encoder: TableEncoder, X: Array, job: Job) -> list[str]:
-    """Columns that alone predict the target, as one that was filled in afterwards does."""
-    if len(encoder.columns) < 2:
-        return []
+def _deciding(encoder: TableEncoder, X: Array, job: Job, groups: str | None) -> list[str]:
+    """Columns but that of the groups which alone predict the target, on some of the rows."""
+    y: Any = job.y
     order = np.random.default_rng(0).permutation(len(X))[:_ALONE_ROWS]
     fitted, new = order[: len(order) // 2], order[len(order) // 2 :]
-    y: Any = job.y
-    baseline = None
-    if job.task == "classify":
-        baseline = 1 - np.unique(y[new], return_counts=True)[1].max() / len(new)
-    said = []
-    for name in encoder.columns:
-        own = encoder.features_of(name)
-        said += alone_decides(name, str(job.target), (X[fitted, own], y[fitted], X[new, own], y[new]), baseline)
-    return said
+    names = [name for name in encoder.columns if name != groups]
+    return deciding_columns(names, job, encoder, (X[fitted], y[fitted]), (X[new], y[new]))
 
 
 def _in_groups(frame: Any, target: Any, job: Job) -> tuple[Job, str | None]:
@@ -247,9 +269,10 @@ def _last_rows(job: Job) -> tuple[Array, str]:
 
 
 def _optimistic(job: Job, found: HeldOutError) -> str:
-    two = f"{_shown(job, found.value)}, but {_shown(job, found.beside)} where the same rows are held out one by one"
+    value, beside = _shown(job.task, found.value), _shown(job.task, found.beside)
+    two = f"{value}, but {beside} where the same rows are held out one by one"
     return f"{found.how} held out: the error is {two}; expect the larger one"
 
 
-def _shown(job: Job, value: float) -> str:
-    return rate(value) if job.task == "classify" else f"RMSE {number(value, 4)}"
+def _shown(task: str, value: float) -> str:
+    return percent(value) if task == "classify" else f"RMSE {number(value, 4)}"

@@ -57,7 +57,7 @@ def _note_on_far(column: NumberColumn | DateColumn, values: Array, room: float) 
     dates = isinstance(column, DateColumn)
     low, high = (text_of_day(end) if dates else f"{end:g}" for end in (column.low, column.high))
     lie = f"{far:,} of {len(values):,} {'dates' if dates else 'rows'} {'lies' if far == 1 else 'lie'}"
-    return [f"column {column.name!r}: {lie} far outside of what the model was fitted with ({low} to {high})"]
+    return [f"column {column.name!r}: {lie} far outside the range of the fitted rows ({low} to {high})"]
 
 
 @storable(check=_check_range)
@@ -95,7 +95,7 @@ class NumberColumn:
             raise ValueError(f"column {self.name!r} was numeric when the model was fitted, but now holds text.")
         remarks = []
         if len(column) > 1 and missing.all():
-            remarks.append(f"column {self.name!r} is empty here: the median {self.median:g} stands in every row")
+            remarks.append(f"column {self.name!r} is empty here: every row gets the median {self.median:g}")
         elif bad.any():
             remarks.append(bad_cells(self.name, column, bad, "number") + ", taken as missing")
         room = max(self.high - self.low, abs(self.high), 1e-300)
@@ -229,7 +229,7 @@ class DateColumn:
         if bad.any():
             remarks.append(bad_cells(self.name, column, bad, "date") + ", taken as missing")
         if len(column) > 1 and missing.all():
-            remarks.append(f"column {self.name!r} is empty here: {text_of_day(self.median)} stands in every row")
+            remarks.append(f"column {self.name!r} is empty here: every row gets {text_of_day(self.median)}")
         remarks += _note_on_far(self, values, max(self.high - self.low, 1.0))
         return Encoded(self.split(np.where(missing, self.median, values)), missing, tuple(remarks))
 

@@ -134,7 +134,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder.get_feature_names_out().tolist()
     ['size', 'color=blue', 'color=red']
     >>> print(encoder.notes_[0])
-    column 'id' holds a different whole number in every row, as a key does, and was left out (name it in keep to use it)
+    column 'id' holds a different whole number in every row, like a key, and was left out (name it in keep to use it)
     >>> encoder.transform(table).shape
     (12, 3)
     """

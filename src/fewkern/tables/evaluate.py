@@ -1,26 +1,23 @@
-"""How good a model of a table is: its error on rows held out, with an interval, beside those of simple answers.
-
-Models are compared by the difference of their losses, row by row; where rows belong together, group by group.
-"""
+"""How good a model of a table is: its error on rows held out, with an interval, beside those of simple answers."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
-from fewkern.reporting.evaluation import wilson
-from fewkern.reporting.formatting import label, number
+from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, wilson
+from fewkern.reporting.formatting import label, number, percent
 
-__all__ = ["Counted", "HeldOutRows", "Judgement", "is_rare", "judge_classes", "judge_density", "judge_fit"]
-__all__ += ["judge_held_out", "judge_numbers", "rate"]
+__all__ = ["HeldOutRows", "Judgement", "is_rare", "judge_classes", "judge_density", "judge_fit", "judge_held_out"]
+__all__ += ["judge_numbers", "shown"]
 
-# Two-sided 95%, and one-sided 95% for "better" and "worse".
-_Z, _Z_BETTER = 1.96, 1.645
+# Standard errors on either side of a 95% interval.
+_Z = 1.96
 
 
 @storable
@@ -34,6 +31,15 @@ class HeldOutRows:
     predicted: Any
     probabilities: Any = None
     """``(n, n_classes)`` of a classifier, else None."""
+    weights: Any = None
+    """Of the rows, if they have any."""
+    groups: Any = None
+    """Numbers of the groups of the rows, if there are any."""
+
+    @property
+    def counted(self) -> Counted:
+        """How the rows count in an error."""
+        return Counted(self.weights, self.groups)
 
 
 @storable
@@ -68,72 +74,34 @@ class Judgement:
     """Of each of several targets. The measure of all of them is in units of their standard deviations."""
 
 
-@dataclass(frozen=True)
-class Counted:
-    """How rows count in an error: by weight, and which of them belong together."""
-
-    weights: Array | None = None
-    groups: Array | None = None
-
-    def mean(self, losses: Array) -> tuple[float, float]:
-        """Mean of losses, and its standard error, by the sums over groups."""
-        weights = np.ones(len(losses)) if self.weights is None else self.weights
-        total = float(weights.sum())
-        if total <= 0:
-            return float(np.mean(losses)), math.inf
-        mean = float(weights @ losses) / total
-        parts: Any = weights * (losses - mean)
-        if self.groups is not None:
-            parts = np.bincount(np.unique(self.groups, return_inverse=True)[1], parts)
-        n = len(parts)
-        return mean, math.sqrt(float(parts @ parts) * n / (n - 1)) / total if n > 1 else math.inf
-
-    def interval_of_rate(self, wrong: Array) -> tuple[float, float]:
-        """Wilson's interval, with as many rows as an independent sample of the same standard error would have."""
-        n, share, error = len(wrong), *self.mean(wrong)
-        if self.weights is not None or self.groups is not None:
-            known = n if self.groups is None else len(np.unique(self.groups))
-            n = max(1, min(n, round(share * (1 - share) / error**2) if 0 < share < 1 and error else known))
-        return wilson(round(share * n), n)
-
-    @property
-    def count(self) -> int | None:
-        """Number of groups."""
-        return None if self.groups is None else len(np.unique(self.groups))
+def shown(value: float, measure: str) -> str:
+    """An error rate in percent, another measure to four digits."""
+    return percent(value) if measure == "error" else number(value, 4)
 
 
-def rate(value: float) -> str:
-    """A share in percent: ``13.5%``, below one percent ``0.25%``."""
-    return f"{value:.1%}" if value >= 0.00995 or value == 0 else f"{value:.2%}"
+# By how the losses of a model compare with those of the simplest answer.
+_VERDICTS = {
+    "better": "better than {}",
+    "perhaps better": "no better than {}: on {:,} rows the difference may be chance",
+    "no better": "no better than {}",
+    "worse": "worse than {}",
+}
 
 
-def _compare(gain: tuple[float, float]) -> Literal["better", "worse", "unclear"]:
-    """What a mean difference of losses and its standard error say."""
-    mean, error = gain
-    if mean == 0 or abs(mean) < _Z_BETTER * error:
-        return "unclear"
-    return "better" if mean > 0 else "worse"
-
-
-def _verdict(gain: tuple[float, float], name: str, rows: int) -> str:
-    """Better, no better or worse than a simple answer."""
-    found = _compare(gain)
-    if found != "unclear":
-        return f"{found} than {name}"
-    return f"no better than {name}" + (f": on {rows:,} rows the difference may be chance" if gain[0] > 0 else "")
-
-
-def _beside_linear(verdict: str, counted: Counted, losses: tuple[Any, Any, Any]) -> str:
-    """The verdict beside a linear model; ``losses``: of the model, of the linear one, of the simple answer."""
-    own, linear, simple = losses
-    good, found = verdict.startswith("better"), _compare(counted.mean(linear - own))
-    if not good and _compare(counted.mean(simple - linear)) != "better":
-        return verdict  # neither is of any use
-    if found == "worse":
-        return f"{verdict}; use a linear model, it is better"
-    if not good:
+def _verdict(losses: tuple[Array, Array, Any], name: str, counted: Counted) -> str:
+    """How a model compares with the simplest answer and with a linear model, by their losses row by row."""
+    own, simple, linear = losses
+    found = compare(own, simple, counted)
+    verdict = _VERDICTS[found].format(name, len(own))
+    if linear is None:
         return verdict
-    if found == "better":
+    other = compare(own, linear, counted)
+    if found != "better":
+        better = other == "worse" and compare(linear, simple, counted) == "better"
+        return f"{verdict}; use a linear model, it is better" if better else verdict
+    if other == "worse":
+        return f"{verdict}; use a linear model, it is better"
+    if other == "better":
         return f"{verdict}, and better than a linear model"
     if counted.mean(linear)[0] <= 1.02 * counted.mean(own)[0]:
         return f"{verdict}; use a linear model, it is as good"
@@ -146,37 +114,34 @@ def is_rare(share: float, classes: int) -> bool:
 
 
 def _judge(
-    measure: Literal["error", "rmse"], losses: tuple[Array, Array, Any], name: str, counted: Counted, **more: Any
+    measure: Literal["error", "rmse", "log density"],
+    losses: tuple[Array, Array, Any],
+    name: str,
+    counted: Counted,
+    **more: Any,
 ) -> Judgement:
     """By the losses of the model, of the simplest answer and of a linear model (or None), row by row."""
-    own, plain, linear = losses
-    (value, error), base = counted.mean(own), counted.mean(plain)[0]
-    verdict, other = _verdict(counted.mean(plain - own), name, len(own)), None
-    if linear is not None:
-        other = counted.mean(linear)[0]
-        verdict = _beside_linear(verdict, counted, (own, linear, plain))
-    low, high = max(0.0, value - _Z * error), value + _Z * error
-    if measure == "error":
-        low, high = counted.interval_of_rate(own)
-    else:
-        value, low, high, base = (math.sqrt(square) for square in (value, low, high, base))
+    own, simple, linear = losses
+    (low, high), groups = counted.interval(own), None if counted.groups is None else counted.count(own)
+    value, base = counted.mean(own)[0], counted.mean(simple)[0]
+    other = None if linear is None else counted.mean(linear)[0]
+    if measure == "rmse":
+        value, low, high, base = (math.sqrt(max(square, 0.0)) for square in (value, low, high, base))
         other = None if other is None else math.sqrt(other)
     return Judgement(
-        measure, len(own), value, low, high, base, name, other, verdict, weighted=counted.weights is not None,
-        groups=counted.count, **more,
+        measure, len(own), value, low, high, base, name, other, _verdict(losses, name, counted),
+        weighted=counted.weights is not None, groups=groups, **more,
     )  # fmt: skip
 
 
-def judge_classes(
-    held_out: HeldOutRows, majority: Any, linear: Any = None, counted: Counted | None = None, classes: Any = None
-) -> Judgement:
+def judge_classes(held_out: HeldOutRows, majority: Any, linear: Any = None, classes: Any = None) -> Judgement:
     """Share of wrong classes; ``majority`` is the most frequent class of the rows that were fitted."""
     truth, predicted = np.asarray(held_out.truth), np.asarray(held_out.predicted)
     answers = (predicted, majority, linear)
-    wrong: Any = tuple(None if answer is None else (truth != answer).astype(float) for answer in answers)
+    wrong: Any = tuple(None if answer is None else np.asarray(truth != answer, dtype=bool) for answer in answers)
     found, ranking = _found(truth, predicted), _ranking(truth, held_out.probabilities, classes)
     name = f"always answering {label(majority)}"
-    return _judge("error", wrong, name, counted or Counted(), found=found, ranking=ranking)
+    return _judge("error", wrong, name, held_out.counted, found=found, ranking=ranking)
 
 
 def _found(truth: Array, predicted: Array) -> str | None:
@@ -209,25 +174,23 @@ def _ranking(truth: Array, probabilities: Any, classes: Any) -> str | None:
     )
 
 
-def judge_numbers(held_out: HeldOutRows, mean: float, linear: Any = None, counted: Counted | None = None) -> Judgement:
+def judge_numbers(held_out: HeldOutRows, mean: float, linear: Any = None) -> Judgement:
     """Root mean squared error; ``mean`` is that of the targets that were fitted."""
-    counted = counted or Counted()
     truth, predicted = np.asarray(held_out.truth, float), np.asarray(held_out.predicted, float)
+    counted = held_out.counted
     squares = (truth - predicted) ** 2, (truth - mean) ** 2, None if linear is None else (truth - linear) ** 2
     spread = counted.mean((truth - counted.mean(truth)[0]) ** 2)[0]
     r2 = 1 - counted.mean(squares[0])[0] / spread if spread else None
     return _judge("rmse", squares, f"always answering the mean, {number(mean, 4)}", counted, r2=r2)
 
 
-def _judge_several(
-    held_out: HeldOutRows, means: Array, linear: Any, counted: Counted, names: tuple[str, ...]
-) -> Judgement:
+def _judge_several(held_out: HeldOutRows, means: Array, linear: Any, names: tuple[str, ...]) -> Judgement:
     """Root mean squared error of several targets together, each divided by its standard deviation, and of each."""
     truth, predicted = np.asarray(held_out.truth, float), np.asarray(held_out.predicted, float)
     each = []
     for k in range(len(names)):
-        one, beside = HeldOutRows(held_out.rows, truth[:, k], predicted[:, k]), None if linear is None else linear[:, k]
-        each.append(judge_numbers(one, float(means[k]), beside, counted))
+        one = replace(held_out, truth=truth[:, k], predicted=predicted[:, k])
+        each.append(judge_numbers(one, float(means[k]), None if linear is None else linear[:, k]))
     unit = truth.std(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
 
@@ -237,46 +200,46 @@ def _judge_several(
     losses = squares(predicted), squares(means), squares(linear)
     known = [one.r2 for one in each if one.r2 is not None]
     r2 = float(np.mean(known)) if known else None
-    return _judge("rmse", losses, "always answering the means", counted, targets=tuple(each), r2=r2)
+    return _judge("rmse", losses, "always answering the means", held_out.counted, targets=tuple(each), r2=r2)
 
 
 def judge_held_out(
-    task: str, held_out: HeldOutRows, training: tuple[Array, Any], linear: Any, counted: Counted, labels: Any
+    task: str, held_out: HeldOutRows, training: tuple[Array, Any], linear: Any, labels: Any
 ) -> Judgement:
     """By task: ``training`` are targets and weights of the fitted rows, ``labels`` classes or names of targets."""
     y, weights = training
     if task == "classify":
         known, codes = np.unique(y, return_inverse=True)
         majority = known[int(np.argmax(np.bincount(codes, weights)))]
-        return judge_classes(held_out, majority, linear, counted, labels)
+        return judge_classes(held_out, majority, linear, labels)
     mean = np.average(y, axis=0, weights=weights)
     if y.ndim == 2:
-        return _judge_several(held_out, mean, linear, counted, labels)
-    return judge_numbers(held_out, float(mean), linear, counted)
+        return _judge_several(held_out, mean, linear, labels)
+    return judge_numbers(held_out, float(mean), linear)
 
 
 def judge_fit(task: str, error: float, y: Array, weights: Any = None) -> Judgement:
-    """The error that a fit itself reports (share of wrong classes, or mean squared error), where no rows were held out.
+    """The error that a fit itself reports (share of wrong classes, or the root of the mean squared error).
 
     The interval of a root mean squared error takes the errors for normal.
     """
-    n = len(y)
+    n, value = len(y), error
     if task == "classify":
         labels, codes = np.unique(y, return_inverse=True)
         counts = np.bincount(codes, weights)
         low, high = wilson(round(error * n), n)
-        value, baseline = error, 1.0 - float(counts.max() / counts.sum())
+        baseline = 1.0 - float(counts.max() / counts.sum())
         name, r2 = f"always answering {label(labels[int(np.argmax(counts))])}", None
     else:
         mean = float(np.average(y, weights=weights))
         spread = float(np.average((y - mean) ** 2, weights=weights))
-        value, baseline = math.sqrt(error), math.sqrt(spread)
+        baseline = math.sqrt(spread)
         part = _Z / math.sqrt(2 * n)
         low, high = value * max(0.0, 1 - part), value * (1 + part)
-        name, r2 = f"always answering the mean, {number(mean, 4)}", 1 - error / spread if spread else None
+        name, r2 = f"always answering the mean, {number(mean, 4)}", 1 - error**2 / spread if spread else None
     gain = 0.0 if math.isclose(value, baseline) else baseline - value
-    apart = baseline > high or baseline < low
-    verdict = _verdict((gain, 0.0 if apart else math.inf), name, n)
+    found = {True: ("better", "perhaps better"), False: ("worse", "no better")}[gain > 0][low <= baseline <= high]
+    verdict = _VERDICTS[found].format(name, n)
     measure: Any = "error" if task == "classify" else "rmse"
     return Judgement(
         measure, n, value, low, high, baseline, name, None, verdict, r2=r2, how="cross-validated",
@@ -286,7 +249,5 @@ def judge_fit(task: str, error: float, y: Array, weights: Any = None) -> Judgeme
 
 def judge_density(values: Array, normal: Array) -> Judgement:
     """Mean log density of rows held out; ``normal`` is that of one normal distribution."""
-    n, (mean, error) = len(values), Counted().mean(values)
-    half, name = _Z * error, "one normal distribution"
-    verdict = _verdict(Counted().mean(values - normal), name, n)
-    return Judgement("log density", n, mean, mean - half, mean + half, float(normal.mean()), name, None, verdict)
+    found = _judge("log density", (-values, -normal, None), "one normal distribution", EACH_ROW)
+    return replace(found, value=-found.value, low=-found.high, high=-found.low, baseline=-found.baseline)

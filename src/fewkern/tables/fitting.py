@@ -24,15 +24,16 @@ from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
 from fewkern.core import population
 from fewkern.reporting.evaluation import linear_predictions
+from fewkern.reporting.formatting import plural
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import Counted, HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
+from fewkern.tables.evaluate import HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
 from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
-from fewkern.tables.suspect import contradiction, deciding_column
+from fewkern.tables.suspect import contradiction, deciding_columns
 from fewkern.tables.target import left_out, target_values, weight_values
 
-__all__ = ["FittedTable", "fit_job", "fit_parts"]
+__all__ = ["FittedTable", "fit_job", "fit_parts", "own_error"]
 
 # From this number of rows on, the model whose error was measured is kept: the rows held out would hardly change it, and
 # the fit takes half as long.
@@ -91,7 +92,8 @@ def fit_job(job: Job) -> FittedTable:
                 part = _fit(job, complete)
             seconds.append(part.seconds)
     judged = judgement or _judge_itself(job, part)
-    said = _all_notes(job, part, [*notes, *why, *_contradiction(job, part, judged)])
+    doubts = contradiction(judged, own_error(job, part.estimator))
+    said = _all_notes(job, part, [*notes, *why, *doubts])
     return FittedTable(part, len(part.rows), _vector_rows(part.estimator), held_out, judged, tuple(seconds), said)
 
 
@@ -110,11 +112,20 @@ def _vector_rows(estimator: Any) -> Any:
     return getattr(estimator, "indices_", None) if estimator.n_vectors_ else None
 
 
+def own_error(job: Job, estimator: Any) -> float | None:
+    """The error that a fit reports of itself: the share of wrong classes, or the root mean squared error."""
+    error = getattr(estimator, "held_out_error_", None)
+    if error is None or job.y is None or job.y.ndim > 1:
+        return None
+    return math.sqrt(error) if job.task == "regress" else float(error)
+
+
 def _judge_itself(job: Job, part: Part) -> Judgement | None:
     """What a fit says of itself, where no rows were held out."""
-    if job.y is None or job.y.ndim > 1 or getattr(part.estimator, "held_out_error_", None) is None:
+    error = own_error(job, part.estimator)
+    if error is None or job.y is None:
         return None
-    return judge_fit(job.task, float(part.estimator.held_out_error_), job.y[part.rows], job.loss_weights(part.rows))
+    return judge_fit(job.task, error, job.y[part.rows], job.loss_weights(part.rows))
 
 
 def _all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
@@ -128,27 +139,18 @@ def _all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _contradiction(job: Job, part: Part, judged: Judgement | None) -> list[str]:
-    """The two errors that a summary shows must not contradict each other."""
-    error = getattr(part.estimator, "held_out_error_", None)
-    if error is None or job.y is None:
-        return []
-    extreme = any(note.endswith(("remove it", "remove them")) for note in job.notes)
-    return contradiction(judged, float(error) ** (1 if job.task == "classify" else 0.5), extreme)
-
-
 def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[str]:
-    """A column that alone decides."""
-    importances, y = getattr(part.estimator, "feature_importances_", None), job.y
-    if y is None or importances is None or any("--groups" in note for note in job.notes):
+    """Those of the three most important columns that alone decide."""
+    importances, encoder = getattr(part.estimator, "feature_importances_", None), part.encoder
+    grouped = any("--groups" in note for note in job.notes)
+    if importances is None or grouped or judged is None or job.y is None or job.y.ndim > 1:
         return []
-    encoder, new = part.encoder, part.encoder.encode(job.frame.iloc[test]).values
-
-    def features(name: str) -> tuple[Any, Any, Any, Any]:
-        own = encoder.features_of(name)
-        return part.encoded.values[:, own], y[part.rows], new[:, own], y[test]
-
-    return deciding_column(encoder.columns, encoder.by_column(importances), features, judged, str(job.target))
+    if not judged.verdict.startswith("better"):
+        return []
+    most = np.argsort(encoder.by_column(importances))[::-1][:3]
+    new = encoder.encode(job.frame.iloc[test]).values
+    fitted = part.encoded.values, job.y[part.rows]
+    return deciding_columns([encoder.columns[k] for k in most], job, encoder, fitted, (new, job.y[test]))
 
 
 def _complete_rows(job: Job) -> tuple[Array, list[str]]:
@@ -165,7 +167,7 @@ def _complete_rows(job: Job) -> tuple[Array, list[str]]:
             f"only {len(rows)} of {len(gaps):,} rows have no missing value, and a density needs complete rows; drop "
             "the columns with gaps."
         )
-    return rows, [f"{int(gaps.sum()):,} rows with missing values were left out: a density is of complete rows"]
+    return rows, [f"{plural(int(gaps.sum()), 'row')} with missing values left out: a density is of complete rows"]
 
 
 def _learned(job: Job, rows: Array) -> tuple[TableEncoder, Encoded]:
@@ -231,11 +233,11 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
     assert job.y is not None
     y, truth, weights = job.y[part.rows], job.y[test], job.loss_weights(part.rows)
     probabilities = part.estimator.predict_proba(new) if hasattr(part.estimator, "predict_proba") else None
-    held_out = HeldOutRows(job.rows[test], truth, part.estimator.predict(new), probabilities)
-    counted = Counted(job.loss_weights(test), None if job.groups is None else job.groups[test])
+    predicted, groups = part.estimator.predict(new), None if job.groups is None else job.groups[test]
+    held_out = HeldOutRows(job.rows[test], truth, predicted, probabilities, job.loss_weights(test), groups)
     linear = linear_predictions(train, y, new, job.task, 0, weights)
     labels = getattr(part.estimator, "classes_", job.target)
-    return held_out, judge_held_out(job.task, held_out, (y, weights), linear, counted, labels)
+    return held_out, judge_held_out(job.task, held_out, (y, weights), linear, labels)
 
 
 def _normal(train: Array, new: Array) -> Array:
@@ -264,12 +266,12 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
     if not targets and request.supervised:
         target = str(parts.empty.columns[-1])
         targets = (target,)
-        said.append(f"no target given: took the last column, {target!r}")
+        said.append(f"no target given: using the last column, {target!r}")
     held = 0.0 if request.task == "reduce" else request.holdout
     wanted = math.ceil(population.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
     drawn = draw_rows(parts, wanted, targets if request.supervised else (), request.verbose)
     job = resolve(drawn.frame, target, request)
-    looked_at = f"what the columns are was decided on {len(drawn.numbers):,} of {parts.n:,} rows"
+    looked_at = f"column types were inferred from {len(drawn.numbers):,} of {parts.n:,} rows"
     notes = (*said, *job.notes, looked_at, *left_out(drawn.lacking, "a target"))
     job = replace(job, rows=drawn.numbers[job.rows], notes=notes)
     try:
@@ -278,7 +280,7 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
         return job, _fit_all(job, parts, drawn)
     except NeedsMemoryError:
         who = f"the model {job.model!r} needs its" if job.groups is None else "groups need all"
-        note = f"{who} rows in memory: only {len(job.rows):,} rows were looked at"
+        note = f"{who} rows in memory: only {len(job.rows):,} rows were used"
         job = replace(job, notes=(*job.notes, note))
         return job, fit_job(job)
 

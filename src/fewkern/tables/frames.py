@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.frames import FrameParts
-from fewkern.arrays.namespace import Array
+from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.arrays.partitions import NeedsMemoryError, is_collection
 from fewkern.arrays.sampling import row_keys, smallest_keys
 from fewkern.arrays.texts import missing_package
@@ -57,6 +57,11 @@ def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
     elif isinstance(table, dict):
         frame = pd.DataFrame(table)
     else:
+        if is_sparse(table):
+            raise TypeError(
+                f"{who}: expected a table, got a sparse matrix; pandas.DataFrame.sparse.from_spmatrix makes one of it. "
+                "KernelClassifier and KernelRegressor take sparse matrices as they are."
+            )
         array = np.asarray(table)
         if array.ndim != 2:
             raise ValueError(
@@ -68,6 +73,8 @@ def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
         frame.columns = list(names or ()) if given else [f"x{j}" for j in range(array.shape[1])]
     frame.columns = [str(name) for name in frame.columns]
     _check_names(frame.columns, who)
+    for name in frame:
+        _check_cells(frame[name], f"{who}: column {name!r}")
     return frame
 
 
@@ -78,13 +85,33 @@ def _check_names(names: Any, who: str) -> None:
         raise ValueError(f"{who}: the table has several columns named {twice[0]!r}; rename them.")
 
 
+def _check_cells(column: Any, what: str) -> None:
+    """Raise a ValueError if a cell fails when it is compared or written as a text, as a signaling NaN does."""
+    if column.dtype != object or pandas().api.types.infer_dtype(column) == "string":
+        return
+    for row, cell in enumerate(column):
+        try:
+            str(cell)
+            pandas().isna(cell)
+        except Exception as error:
+            raise ValueError(
+                f"{what} has a cell in row {row + 1:,} that cannot be read ({type(cell).__name__}: "
+                f"{type(error).__name__}); put None in its place, or leave out the column."
+            ) from error
+
+
 def as_column(values: Any, rows: int, who: str) -> Any:
     """A pandas column from one of pandas or polars, or a list or array, with a value for every row."""
     pd = pandas()
+    if is_sparse(values):
+        raise TypeError(f"{who}: expected one value per row, got a sparse array; pass {who}.toarray().ravel().")
     values = values.to_pandas() if hasattr(values, "to_pandas") else values
-    column = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
-    if len(column) != rows:
-        raise ValueError(f"{who}: {len(column):,} values for {rows:,} rows.")
+    array = values if isinstance(values, pd.Series) else np.asarray(values)
+    if array.ndim != 1 or len(array) != rows:
+        shown = f"{len(array):,} values" if array.ndim == 1 else f"an array of the shape {array.shape}"
+        raise ValueError(f"{who}: expected one value for each of {rows:,} rows, got {shown}.")
+    column = pd.Series(array)
+    _check_cells(column, who)
     return column
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import os
 import time
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.storable import storable
@@ -24,12 +27,13 @@ from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables.encoder import named
 from fewkern.tables.export import prepared, write_code
 from fewkern.tables.fitting import fit_job, fit_parts
-from fewkern.tables.frames import as_frame, as_parts, listed
-from fewkern.tables.predicting import Predicting
+from fewkern.tables.frames import as_column, as_frame, as_parts, listed
+from fewkern.tables.predicting import Predicting, can
 from fewkern.tables.resolve import Request, resolve
 from fewkern.tables.summary import facts_of, short_facts, summary, vectors_frame
+from fewkern.tables.target import known_targets, weight_values
 from fewkern.tables.tasks import TASKS
-from fewkern.tables.trial import check_table
+from fewkern.tables.trial import check_loaded
 
 __all__ = ["TableModel"]
 
@@ -37,7 +41,7 @@ __all__ = ["TableModel"]
 _SETTINGS = {"prefer": "balanced", "n_vectors": None, "max_vectors": None, "class_weight": None, "n_components": "auto"}
 
 
-@storable(check=check_table)
+@storable(check=check_loaded)
 class TableModel(Predicting, BaseEstimator):
     """A model of a table as it comes: numbers, categories, dates, gaps, and columns that should not be used.
 
@@ -266,18 +270,56 @@ class TableModel(Predicting, BaseEstimator):
         short.facts_ = short_facts(self.facts_, short.estimator_, len(X), time.perf_counter() - start)
         return short
 
-    def save(self, path: str | os.PathLike[str], *, keep_path: bool = True) -> Path:
+    @available_if(can("forget"))
+    def forget(self, frame: Any, y: Any = None, *, sample_weight: Any = None) -> TableModel:
+        """Take rows out again that the model was fitted to; see :meth:`KernelRegressor.forget`.
+
+        Parameters
+        ----------
+        frame : table
+            The rows as they were when the model was fitted. Rows without a target are ignored, as they were by the fit.
+        y : array or None, default None
+            Their targets; None takes them from the columns ``target_`` of the table.
+        sample_weight : str, array of shape (n_rows,) or None, default None
+            The weights that they had: a column, or numbers.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Beside what the estimator still knows of the rows, ``encoder_`` stays as it was: medians, scales, categories.
+        ``held_out_`` and the targets in :meth:`kept` are removed, since they may be those of the rows; ``judgement_``
+        stays, and is about the model before. Rows that were held out from a table of 20,000 rows or more were not
+        fitted, and must not be given.
+        """
+        encoded, frame = self._encode(frame), self.encoder_.frame(frame)
+        truth = self.truth(frame, y)
+        given = np.ones(len(frame)) if sample_weight is None else sample_weight
+        column = frame[given] if isinstance(given, str) else as_column(given, len(frame), "sample_weight")
+        weights = np.nan_to_num(weight_values(given if isinstance(given, str) else "sample_weight", column))
+        rows = known_targets(truth, np.arange(len(frame)))[1]
+        rows = rows[weights[rows] > 0]
+        known = self.classes_.dtype if self.task_ == "classify" else float
+        self.estimator_.forget(encoded.values[rows], truth[rows].astype(known), sample_weight=weights[rows])
+        self.held_out_ = None
+        left = self.facts_.rows - len(rows)
+        self.facts_ = replace(self.facts_, rows=left, kept_rows=None, kept_missing=None, kept_target=None)
+        return self
+
+    def save(self, path: str | os.PathLike[str], *, keep_path: bool = True, with_sums: bool = False) -> Path:
         """Write the model to a file, which :func:`fewkern.load` reads; see :func:`fewkern.save`.
 
         ``keep_path=False`` leaves out ``path_``, the errors of all settings that were compared: most of what a small
-        model stores.
+        model stores. ``with_sums=True`` writes what :meth:`forget` needs after ``load``.
         """
         check_is_fitted(self)
         model = copy.copy(self)
         if not keep_path and path_of(self.estimator_) is not None:
             model.estimator_ = copy.copy(self.estimator_)
             del model.estimator_.path_
-        return save(model, path)
+        return save(model, path, with_sums=with_sums)
 
     def export(
         self,

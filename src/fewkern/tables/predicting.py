@@ -22,7 +22,7 @@ from fewkern.tables.frames import as_column, as_dask_frame, as_frame, nearest
 from fewkern.tables.target import known_targets, target_values
 from fewkern.tables.tasks import TASKS
 
-__all__ = ["Predicting", "note_on_gaps"]
+__all__ = ["Predicting", "can", "note_on_gaps"]
 
 _TASKS_WITH = {
     "predict": ("classify", "regress"),
@@ -32,7 +32,7 @@ _TASKS_WITH = {
 }
 
 
-def _can(method: str) -> Any:
+def can(method: str) -> Any:
     """For ``available_if``: whether the task and the estimator of a fitted model have a method."""
 
     def check(model: Any) -> bool:
@@ -82,57 +82,57 @@ class Predicting:
         table = as_dask_frame(frame, type(self).__name__)
         return map_frame(partial(_answers, self, method, given), table, partial(_names, self))
 
-    @available_if(_can("predict"))
+    @available_if(can("predict"))
     def predict(self, frame: Any) -> Any:
         """Class or number of every row."""
         return self._ask("predict", frame)
 
-    @available_if(_can("predict_proba"))
+    @available_if(can("predict_proba"))
     def predict_proba(self, frame: Any) -> Any:
         """Probability of every class, shape ``(n_rows, n_classes)``, in the order of ``classes_``."""
         return self._ask("predict_proba", frame)
 
-    @available_if(_can("predict_interval"))
+    @available_if(can("predict_interval"))
     def predict_interval(self, frame: Any, coverage: float = 0.9) -> Any:
         """Ends of intervals, shape ``(n_rows, 2)``, that hold the share ``coverage`` of the true numbers."""
         return self._ask("predict_interval", frame, coverage=coverage)
 
-    @available_if(_can("predict_quantile"))
+    @available_if(can("predict_quantile"))
     def predict_quantile(self, frame: Any, q: float) -> Any:
         """The number below which the true number of every row lies with probability ``q``."""
         return self._ask("predict_quantile", frame, q=q)
 
-    @available_if(_can("predict_std"))
+    @available_if(can("predict_std"))
     def predict_std(self, frame: Any) -> Any:
         """Standard deviation of the true numbers about the predictions."""
         return self._ask("predict_std", frame)
 
-    @available_if(_can("cdf"))
+    @available_if(can("cdf"))
     def cdf(self, frame: Any, y: Any) -> Any:
         """Probability that the true number of every row is at most ``y``: one number for all rows, or one for each."""
         return self._ask("cdf", frame, y=y)
 
-    @available_if(_can("predict_set"))
+    @available_if(can("predict_set"))
     def predict_set(self, frame: Any, coverage: float = 0.9) -> Any:
         """Classes of which one is right with that probability, a truth value each, shape ``(n_rows, n_classes)``."""
         return self._ask("predict_set", frame, coverage=coverage)
 
-    @available_if(_can("novelty"))
+    @available_if(can("novelty"))
     def novelty(self, frame: Any) -> Any:
         """How unlike the kept vectors every row is, from 0 to 1."""
         return self._ask("novelty", frame)
 
-    @available_if(_can("novelty_pvalue"))
+    @available_if(can("novelty_pvalue"))
     def novelty_pvalue(self, frame: Any) -> Any:
         """Probability that a row of the same kind is as novel as this one, or more."""
         return self._ask("novelty_pvalue", frame)
 
-    @available_if(_can("novelty_threshold"))
+    @available_if(can("novelty_threshold"))
     def novelty_threshold(self, false_alarms: float = 0.05) -> float:
         """The novelty that a new row of the same kind exceeds with probability ``false_alarms`` at most."""
         return self.estimator_.novelty_threshold(false_alarms)
 
-    @available_if(_can("explain"))
+    @available_if(can("explain"))
     def explain(self, frame: Any, background: Any = None) -> Explanation:
         """What every column contributes to the predictions for some rows; see :meth:`KernelRegressor.explain`.
 
@@ -156,12 +156,12 @@ class Predicting:
         outputs = found.output_names if self.task_ == "classify" or found.output_names is None else self.targets
         return replace(found, values=values, feature_names=columns, output_names=outputs)
 
-    @available_if(_can("transform"))
+    @available_if(can("transform"))
     def transform(self, frame: Any) -> Any:
         """Components of every row, shape ``(n_rows, n_components)``."""
         return self._ask("transform", frame)
 
-    @available_if(_can("score_samples"))
+    @available_if(can("score_samples"))
     def score_samples(self, frame: Any) -> Any:
         """Log density of every row, per unit of the columns of the table; NaN where a value is missing."""
         if is_collection(frame):

@@ -214,9 +214,9 @@ def _arrays(name: str, content: bytes) -> Any:
 
 
 def _workbook(name: str, content: bytes, skip: int | None) -> tuple[Any, tuple[str, ...]]:
-    """The first sheet of an Excel workbook that has cells, through openpyxl."""
+    """The first sheet of an Excel workbook with two rows and two columns of cells, through openpyxl."""
     if content[:4] != b"PK\x03\x04":
-        raise ValueError(f"{name} is no .xlsx workbook; save it as .xlsx or CSV in a spreadsheet program.")
+        raise ValueError(f"{name} is not an .xlsx workbook; save it as .xlsx or CSV in a spreadsheet program.")
     try:
         from openpyxl import load_workbook
     except ImportError:
@@ -229,7 +229,8 @@ def _workbook(name: str, content: bytes, skip: int | None) -> tuple[Any, tuple[s
     filled = [(title, rows) for title, rows in sheets if any(cell is not None for row in rows for cell in row)]
     if not filled:
         raise ValueError(f"{name} is empty.")
-    title, rows = filled[0]
+    tables = [sheet for sheet in filled if sum(sum(cell is not None for cell in row) > 1 for row in sheet[1]) > 1]
+    title, rows = (tables or filled)[0]
     notes = []
     if len(filled) > 1:
         notes.append(f"the workbook has {len(filled)} sheets: {title!r} was read; save another one as CSV to use it")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
-from fewkern.arrays.namespace import Array
+from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.tables.frames import as_column, as_frame, listed, nearest
 from fewkern.tables.schema import Schema, infer_schema
-from fewkern.tables.suspect import extreme_targets, group_like, rare_class, total_row
+from fewkern.tables.suspect import extreme_targets, group_like, rare_class, total_rows
 from fewkern.tables.target import Target, resolve_targets, row_groups, row_weights
 from fewkern.tables.tasks import BY_CLASS, build, check_model
 
@@ -95,6 +95,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
     """
     notes: list[str] = []
     names = tuple(map(str, frame.columns))
+    whole = frame
     name, columns, frame = _take(frame, target, "target")
     groups, frame = _one(*_take(frame, request.groups, "groups"))
     weights, frame = _one(*_take(frame, request.weights, "weights"))
@@ -102,7 +103,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         if not len(frame.columns):
             raise ValueError("the table has no columns.")
         name, columns, frame = _take(frame, str(frame.columns[-1]), "target")
-        notes.append(f"no target given: took the last column, {name!r}")
+        notes.append(f"no target given: using the last column, {name!r}")
     task, rows, y, settings = request.task, np.arange(len(frame)), None, dict(request.settings)
     if request.supervised:
         found = resolve_targets(columns, "auto" if task == "reduce" else task, request.merge_spellings)
@@ -112,9 +113,10 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         else:
             task = found.task
             notes += found.notes
-    total, said = total_row(frame)
-    if total is not None:
-        known = rows != total
+    # the word may stand in the column of the groups
+    totals, said = total_rows(whole.drop(columns=[column for column, _ in columns], errors="ignore"))
+    if said:
+        known = ~totals[rows]
         rows, y, notes = rows[known], None if y is None else y[known], notes + said
     if weights is not None:
         weights, known, said = row_weights(weights, rows)
@@ -181,7 +183,7 @@ def _take(frame: Any, given: Any, what: str) -> tuple[Any, list[tuple[str, Any]]
     if given is None or names:
         columns = [(name, frame[name]) for name in names]
         frame = frame.drop(columns=list(names))
-    elif getattr(given, "ndim", 1) == 2:
+    elif getattr(given, "ndim", 1) == 2 and not is_sparse(given):
         table = as_frame(given, what, tuple(f"{what} {k + 1}" for k in range(given.shape[1])))
         columns = [(str(name), as_column(table[name], len(frame), what).reset_index(drop=True)) for name in table]
     else:

@@ -132,7 +132,7 @@ def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False
     if not column.notna().any():
         return ColumnType(name, "empty")
     if (kind := nested(column)) is not None:
-        return ColumnType(name, "names", f"column {name!r} holds {kind} and was left out: make columns of them first")
+        return ColumnType(name, "names", f"column {name!r} holds {kind} and was left out: turn them into columns first")
     if getattr(column.dtype, "kind", "O") == "M":
         return _date(name, column, ISO)
     if (found := _number(name, column, keep)) is not None:
@@ -150,9 +150,9 @@ def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False
     every = len(levels) == column.notna().sum() >= 4
     if (len(levels) > _MOST_LEVELS or every) and not keep:
         if np.mean([text.count(" ") for text in levels]) >= 3:
-            note = "holds free text and was left out: make numbers of it first, for example with TfidfVectorizer"
+            note = "holds free text and was left out: turn it into numbers first, for example with TfidfVectorizer"
             return ColumnType(name, "names", f"column {name!r} {note}")
-        note = "is different in every row, as a name or a key is," if every else f"has {len(levels):,} different texts"
+        note = "is different in every row, like a name or a key," if every else f"has {len(levels):,} different texts"
         return ColumnType(name, "names", f"column {name!r} {note} and was left out")
     return ColumnType(name, "category", note_on_spellings(f"column {name!r}", other, merge), merge=merge)
 
@@ -199,7 +199,7 @@ def _key(name: str, known: Array) -> ColumnType | None:
         return ColumnType(name, "index", f"column {name!r} numbers the rows and was left out")
     in_order = len(known) >= 10 and bool(np.all(np.diff(known) > 0))  # fewer may be in order by chance
     if _ID_NAME.fullmatch(name):
-        what = "holds a different whole number in every row, as a key does,"
+        what = "holds a different whole number in every row, like a key,"
         return ColumnType(name, "id", f"column {name!r} {what} and was left out (name it in keep to use it)")
     if in_order and not _TIME_NAME.fullmatch(name.lower()):
         what = "counts the rows (whole numbers, all different, in order)"
@@ -217,9 +217,9 @@ def _date(name: str, column: Any, form: str) -> ColumnType:
     note = f"column {name!r} holds dates" + (f" ({form})" if form != ISO else "") + ": "
     note += ", ".join(seen[part] for part in parts)
     if is_ambiguous(column, form):
-        note += f"; day and month may be the other way round: either order fits, {form} was taken"
+        note += f"; day and month may be swapped: both orders fit, and {form} was used"
     if bad.any():
-        note += f"; {int(bad.sum()):,} cells are no dates and count as missing"
+        note += f"; {int(bad.sum()):,} cells are not dates and count as missing"
     return ColumnType(name, "date", note, form=form)
 
 
@@ -237,14 +237,11 @@ def _as_number_only(finding: ColumnType, column: Any) -> ColumnType:
 def _notes(found: list[ColumnType]) -> tuple[str, ...]:
     """Sentences about the columns: one for all of a kind where there is nothing else to say."""
     notes = []
-    several = {
-        "empty": "empty and left out",
-        "constant": "the same in every row and left out",
-        "text": "no numbers, which a density needs, and left out",
-    }
-    for kind, what in several.items():
+    left = {"empty": "empty", "constant": "the same in every row", "text": "not numeric, as a density needs,"}
+    for kind, what in left.items():
         names = [finding.name for finding in found if finding.kind == kind]
-        if names:
-            which = f"columns {listed(names)} are" if len(names) > 1 else f"column {names[0]!r} is"
-            notes.append(f"{which} {what}")
+        if len(names) > 1:
+            notes.append(f"columns {listed(names)} are {what} and were left out")
+        elif names:
+            notes.append(f"column {names[0]!r} is {what} and was left out")
     return (*notes, *cut_short([finding.note for finding in found if finding.note], "columns with such remarks"))

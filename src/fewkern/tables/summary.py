@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +12,8 @@ from fewkern.arrays.storable import storable
 from fewkern.base import vectors_moved
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.reporting.formatting import number
-from fewkern.tables.evaluate import Judgement, rate
-from fewkern.tables.fitting import FittedTable
+from fewkern.tables.evaluate import Judgement, shown
+from fewkern.tables.fitting import FittedTable, own_error
 from fewkern.tables.frames import pandas
 from fewkern.tables.resolve import Job
 
@@ -64,17 +63,15 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
     """The facts of a fit."""
     part, kept, estimator = found.part, found.kept, found.part.estimator
     y = None if job.y is None else job.y[part.rows]
-    loo, r2 = None, None
-    if getattr(estimator, "held_out_error_", None) is not None and (y is None or y.ndim == 1):
-        loo = float(estimator.held_out_error_)
-        if job.task == "regress" and y is not None:
-            spread = float(np.var(y))
-            loo, r2 = loo**0.5, 1.0 - loo / spread if spread else None
+    error, r2 = own_error(job, estimator), None
+    if error is not None and y is not None and job.task == "regress":
+        spread = float(np.var(y))
+        r2 = 1.0 - error**2 / spread if spread else None
     return FitFacts(
         rows=found.count, features=len(part.encoder.names), vectors=int(estimator.n_vectors_) or None,
         kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator),
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
-        cross_validated=loo, cross_validated_r2=r2,
+        cross_validated=error, cross_validated_r2=r2,
         components=int(estimator.n_components_) if job.task == "reduce" else None,
         groups=None if job.groups is None else len(np.unique(job.groups)),
         kept_rows=None if kept is None else job.rows[part.rows][kept],
@@ -146,11 +143,9 @@ def summary(model: Any) -> list[tuple[str, str]]:
         rows.append(("agreement with the long model", f"{facts.agreement}, held out"))
     judged = model.judgement_
     if facts.cross_validated is not None and (judged is None or judged.how == "held out"):
-        classes = model.task_ == "classify"
-        text = rate(facts.cross_validated) if classes else number(facts.cross_validated, 4)
-        r2 = facts.cross_validated_r2
-        text += "" if r2 is None else f" (R² {r2:.3f})"
-        rows.append((f"cross-validated {'error' if classes else 'RMSE'}", text))
+        measure, r2 = "error" if model.task_ == "classify" else "RMSE", facts.cross_validated_r2
+        text = shown(facts.cross_validated, measure) + ("" if r2 is None else f" (R² {r2:.3f})")
+        rows.append((f"cross-validated {measure}", text))
     if judged is not None:
         rows += _judged(judged, names)
     rows += [("kernel", facts.kernel), ("fitted in", _times(facts))]
@@ -161,26 +156,23 @@ def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
     """The error with its interval, the verdict, and what stands beside it."""
     name = {"error": "error", "rmse": "RMSE", "log density": "log density"}[judged.measure]
     how = "held-out" if judged.how == "held out" else "cross-validated"
-    show: Callable[[float], str] = rate if judged.measure == "error" else lambda value: number(value, 4)
-    text = f"{show(judged.value)} ({_details(judged)}95% CI {_span(show(judged.low), show(judged.high))})"
+    value, low, high, baseline = (
+        shown(one, judged.measure) for one in (judged.value, judged.low, judged.high, judged.baseline)
+    )
+    text = f"{value} ({_details(judged)}95% CI {low.removesuffix('%')}–{high})"
     rows = [(f"{how} {name}", text)]
     for target, one in zip(names, judged.targets):
         rows.append((f"  of {target}", f"{number(one.value, 4)}" + ("" if one.r2 is None else f" (R² {one.r2:.3f})")))
     rows.append(("that is", judged.verdict))
-    others = f"{judged.baseline_name}: {show(judged.baseline)}"
+    others = f"{judged.baseline_name}: {baseline}"
     if judged.linear is not None:
-        others += f"; a linear model: {show(judged.linear)}"
+        others += f"; a linear model: {shown(judged.linear, judged.measure)}"
     rows.append(("beside it", others))
     if judged.found is not None:
         rows.append(("found", judged.found))
     if judged.ranking is not None:
         rows.append(("ranking", judged.ranking))
     return rows
-
-
-def _span(low: str, high: str) -> str:
-    """An interval; the unit stands once."""
-    return f"{low.removesuffix('%') if high.endswith('%') else low}–{high}"
 
 
 def _details(judged: Judgement) -> str:

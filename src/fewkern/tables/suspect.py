@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fewkern.arrays.namespace import Array
-from fewkern.reporting.formatting import label, number
-from fewkern.tables.cells import factorized, nested, texts
-from fewkern.tables.evaluate import Judgement, is_rare, rate
+from fewkern.reporting.evaluation import decides_alone
+from fewkern.reporting.formatting import label, number, percent
+from fewkern.tables.cells import factorized, holds_text, nested, texts
+from fewkern.tables.evaluate import Judgement, is_rare, shown
 from fewkern.tables.schema import Schema
 
-__all__ = ["alone_decides", "contradiction", "deciding_column", "extreme_targets", "group_column", "group_like"]
-__all__ += ["rare_class", "total_row"]
+__all__ = ["contradiction", "deciding_columns", "extreme_targets", "group_column", "group_like", "rare_class"]
+__all__ += ["total_rows"]
 
 # Rows that may be extreme, at most.
 _MOST_EXTREME = 3
@@ -23,9 +26,8 @@ _GROUP_NAME = re.compile(
     r"|family|animal|donor|batch|session|device|sensor|machine|station|site|store|shop|school|clinic|hospital|account"
     r"|vehicle|group|kunde|patientin|gruppe)s?[ _.-]?(id|nr|no|code|key|number|name)?|id)"
 )
-_TOTAL = re.compile(r"((grand|sub|sub-)?[ -]?totals?|sum|summe|gesamt(summe)?|insgesamt|totale?|suma|somme)[ :]*")
-# A column decides alone if it leaves no more than this share of the error, or of the variance, of simple answers.
-_DECIDES = {"error": 0.01, "rmse": 0.001}
+_SUM = r"((grand|sub|sub-)?[ -]?totals?|sum|summe|gesamt(summe)?|insgesamt|totale?|suma|somme)"
+_TOTAL = re.compile(rf"(?:(?P<before>.+?) +)??{_SUM}(?:[ :]+(?:of |for )?(?P<of>.+))?[ :]*")
 
 
 def extreme_targets(name: str, values: Array, rows: Array) -> list[str]:
@@ -56,22 +58,37 @@ def extreme_targets(name: str, values: Array, rows: Array) -> list[str]:
     return []
 
 
-def total_row(frame: Any) -> tuple[int | None, list[str]]:
-    """The last row, if it has the only cell of its column that says it is a total, and a note.
+def total_rows(frame: Any) -> tuple[Array, list[str]]:
+    """Which rows are totals: the last one, if a cell says so, and subtotals such as ``Total Bern``; and a note.
+
+    No other cell of its column has the text of a total, and several have the text that a subtotal is of.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fewkern.tables.suspect import total_row
-    >>> total_row(pd.DataFrame({"town": ["Bern", "Lyon", "Total"], "sold": [3, 4, 7]}))
-    (2, ["row 3 ('Total') looks like a total and was left out"])
+    >>> from fewkern.tables.suspect import total_rows
+    >>> total_rows(pd.DataFrame({"town": ["Bern", "Bern", "Total Bern", "Lyon", "Total"]}))[1]
+    ["rows 3 ('Total Bern'), 5 ('Total') look like totals and were left out"]
     """
-    last = len(frame) - 1
-    for name in frame.columns if last > 0 else ():
-        cell = frame[name].iloc[last]
-        if isinstance(cell, str) and _TOTAL.fullmatch(cell.strip().lower()) and (frame[name] == cell).sum() == 1:
-            return last, [f"row {last + 1:,} ({cell!r}) looks like a total and was left out"]
-    return None, []
+    said: dict[int, str] = {}
+    for name in frame.columns:
+        if not holds_text(frame[name]):
+            continue
+        places, different = factorized(frame[name])
+        counts = Counter(dict(zip((cell.strip().lower() for cell in different), np.bincount(places[places >= 0]))))
+        for k, cell in enumerate(different):
+            found = _TOTAL.fullmatch(cell.strip().lower())
+            if found is None or counts[cell.strip().lower()] != 1:
+                continue
+            row, part = int(np.argmax(places == k)), found["of"] or found["before"]
+            if counts[part] > 1 if part else row == len(frame) - 1:
+                said.setdefault(row, f"{row + 1:,} ({cell!r})")
+    rows = sorted(said)
+    if not rows:
+        return np.zeros(len(frame), dtype=bool), []
+    shown = ", ".join(said[row] for row in rows[:3]) + (f" and {len(rows) - 3:,} more" if len(rows) > 3 else "")
+    look = f"row {shown} looks like a total and was" if len(rows) == 1 else f"rows {shown} look like totals and were"
+    return np.isin(np.arange(len(frame)), rows), [f"{look} left out"]
 
 
 def group_column(frame: Any, schema: Schema, y: Array | None, task: str) -> tuple[str, int, float] | None:
@@ -100,7 +117,7 @@ def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[s
         return []
     name, different, each = found
     has = f"column {name!r} has {different:,} values, each in about {each:.0f} rows: if rows of one"
-    return [f"{has} value belong together, the error is too optimistic; give it as groups (--groups {name})"]
+    return [f"{has} value belong together, the error is too optimistic; pass it as groups (--groups {name})"]
 
 
 def _fixes(codes: Array, y: Any, task: str) -> bool:
@@ -125,11 +142,11 @@ def rare_class(y: Array, weighted: bool) -> list[str]:
     rare = int(np.argmin(counts))
     if weighted or counts[rare] < 2 or not is_rare(counts[rare] / len(y), len(labels)):
         return []
-    what = f"class {label(labels[rare])} is rare ({rate(counts[rare] / len(y))} of the rows)"
+    what = f"class {label(labels[rare])} is rare ({percent(counts[rare] / len(y))} of the rows)"
     return [f"{what}: try class_weight 'balanced' (--class-weight balanced), or rank rows by probability (--proba)"]
 
 
-def contradiction(judged: Judgement | None, cross_validated: float | None, extreme: bool) -> list[str]:
+def contradiction(judged: Judgement | None, cross_validated: float | None) -> list[str]:
     """A cross-validated error that the held-out error contradicts, by four standard errors and a factor of two."""
     if judged is None or cross_validated is None or judged.how != "held out" or judged.targets:
         return []
@@ -137,53 +154,21 @@ def contradiction(judged: Judgement | None, cross_validated: float | None, extre
     low, high = sorted((held, cross_validated))
     if abs(held - cross_validated) <= 4 * error or high <= 2 * low:
         return []
-    show = rate if judged.measure == "error" else lambda value: number(value, 4)
-    why = "the extreme rows of the target decide" if extreme else "a few rows decide"
-    two = f"the cross-validated error ({show(cross_validated)}) and the held-out error ({show(held)})"
-    return [f"{two} contradict each other: {why} which of them is large; look at these rows before you trust either"]
+    errors = shown(cross_validated, judged.measure), shown(held, judged.measure)
+    two = f"the cross-validated error ({errors[0]}) and the held-out error ({errors[1]})"
+    why = "a few rows decide which of them is large; look at these rows before you trust either"
+    return [f"{two} contradict each other: {why}"]
 
 
-def deciding_column(
-    names: list[str], importances: Array, features: Any, judged: Judgement | None, target: str
-) -> list[str]:
-    """One of the three most important columns that alone predicts the target, as one filled in afterwards does.
+def deciding_columns(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
+    """Columns that alone predict the target, as one that was filled in afterwards does.
 
-    ``features(name)`` are those of a column with the targets, ``(X, y, new X, new y)``, of rows fitted and held out.
+    ``fitted`` and ``new`` are features and targets of rows that the columns are fitted to, and of others.
     """
-    if judged is None or judged.how != "held out" or judged.targets or len(names) < 2:
-        return []
-    classes, most = judged.measure == "error", _DECIDES[judged.measure]
-    if (judged.value if classes else judged.value**2) > 2 * most * (judged.baseline if classes else judged.baseline**2):
-        return []  # not even all columns together predict it as well
-    for k in np.argsort(importances)[::-1][:3]:
-        said = alone_decides(names[k], target, features(names[k]), judged.baseline if classes else None)
-        if said:
-            return said
-    return []
-
-
-def alone_decides(name: str, target: str, part: tuple[Any, Any, Any, Any], baseline: float | None) -> list[str]:
-    """A sentence about a column that alone predicts the target; the arguments as in :func:`_left_by_column`."""
-    if _left_by_column(part, baseline) > _DECIDES["rmse" if baseline is None else "error"]:
-        return []
-    return [f"column {name!r} alone decides: is it known before {target!r} is? If not, drop it"]
-
-
-def _left_by_column(part: tuple[Any, Any, Any, Any], baseline: float | None) -> float:
-    """Share of the error that one column leaves: ``(X, y, new X, new y)``, and the error of the most frequent class.
-
-    The baseline is None of numbers, whose variance it is then.
-    """
-    from sklearn.tree import DecisionTreeClassifier
-
-    X, y, new, truth = part
-    if baseline is None:
-        return float(np.mean((_interpolated(X, y, new) - truth) ** 2) / (np.var(truth) or 1.0))
-    answers = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X, y).predict(new)
-    return float(np.mean(answers != truth) / (baseline or 1.0))
-
-
-def _interpolated(X: Array, y: Array, new: Array) -> Array:
-    """Between the targets of neighboring rows, by the first feature of a column: the number, or the day."""
-    order = np.argsort(X[:, 0])
-    return np.interp(new[:, 0], X[order, 0], y[order])
+    (X, y), (Z, truth) = fitted, new
+    said = []
+    for name in names if len(encoder.columns) > 1 else ():
+        own = encoder.features_of(name)
+        if decides_alone((X[:, own], Z[:, own]), (y, truth), job.task == "classify"):
+            said.append(f"column {name!r} alone decides: is it known before {job.target!r} is? If not, drop it")
+    return said

@@ -59,7 +59,9 @@ def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Ta
     """
     notes: list[str] = []
     if nested(column):
-        raise ValueError(f"the target {name!r} holds {nested(column)}; choose another target, or make numbers of them.")
+        raise ValueError(
+            f"the target {name!r} holds {nested(column)}; choose another target, or turn them into numbers."
+        )
     found, comma = numbers_as_written(column)
     number_like = _number_like(found, column)
     if task == "auto":
@@ -149,7 +151,7 @@ def guess_task(name: str, column: Any) -> tuple[str, str | None]:
     if len(counts) > _MOST_CLASSES:
         return "regress", f"{what}: {as_number}" if len(counts) <= 5 * _MOST_CLASSES else None
     if len(counts) > 10 and counts.min() < 0.01 * len(known):
-        return "regress", f"{what}, some of them rare, as counts are: {as_number}"
+        return "regress", f"{what}, some of them rare, like counts: {as_number}"
     return "classify", f"{what}: taken as classes (the task 'regress' takes them as numbers)"
 
 
@@ -160,7 +162,7 @@ def _refuse_names(name: str, column: Any) -> None:
         raise ValueError(f"the target {name!r} holds dates; choose another target, or turn it into a number first.")
     if different > max(100, len(column) / 2):
         raise ValueError(
-            f"the target {name!r} has {different:,} different texts in {len(column):,} rows, as names and keys have; "
+            f"the target {name!r} has {different:,} different texts in {len(column):,} rows, like names or keys; "
             "choose another target (or the task 'classify', to take each as a class)."
         )
 

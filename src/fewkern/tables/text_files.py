@@ -167,7 +167,8 @@ def separated(name: str, text: str, style: Style) -> tuple[Any, tuple[str, ...]]
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index(drop=True)
         notes.append(
-            "the header has one name less than the rows have cells: the first cells were left out as row names"
+            "the header has one name fewer than the rows have cells: the first cells were taken as row names and left "
+            "out"
         )
     header = next(csv.reader([text.lstrip("\r\n").splitlines()[0]], delimiter=style.sep), [])
     notes += notes_on_names(header)
@@ -270,7 +271,7 @@ def note_on_title(title: str, rows: int) -> str:
     """A sentence about rows above a header."""
     first = title.strip()[:40]
     what = f"the first {rows:,} lines ({first!r}, ...) are" if rows > 1 else f"the first line ({first!r}) is"
-    return f"{what} no part of the table: the header is in line {rows + 1} (skip 0, --skip 0, reads from line 1)"
+    return f"{what} not part of the table: the header is in line {rows + 1} (skip 0, --skip 0, reads from line 1)"
 
 
 def notes_on_names(header: Sequence[str]) -> list[str]:

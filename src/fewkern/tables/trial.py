@@ -12,7 +12,7 @@ from fewkern.io.trial import check_answer, try_methods
 from fewkern.tables.encoder import TableWarning
 from fewkern.tables.tasks import TASKS
 
-__all__ = ["check_table"]
+__all__ = ["check_loaded"]
 
 # Attributes, and the class of what they hold; None where there may be nothing.
 _PARTS = {
@@ -28,7 +28,7 @@ _PARTS = {
 _KEPT = {"kept_rows": ((1,), "iu"), "kept_missing": ((2,), "b"), "kept_target": ((1, 2), "biufUO")}
 
 
-def check_table(model: Any) -> None:
+def check_loaded(model: Any) -> None:
     """Raise a ValueError if the parts of a model from a file do not belong together."""
     if not any(name.endswith("_") for name in vars(model)):
         return  # not fitted
