@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# What meets other packages: arrays, linear algebra, scikit-learn's checks, files, and one fit of every estimator.
+# What meets other packages: arrays, linear algebra, scikit-learn's checks, files, tables, one fit of every estimator.
 SLICE = (
     "tests/core",
     "tests/arrays",
     "tests/checks/test_estimators.py",
-    "tests/io/test_save.py",
+    "tests/io",
+    "tests/tables",
     "tests/test_package.py",
 )
 # Python 3.<minor>; "t" is the build without the interpreter lock.

@@ -26,7 +26,7 @@ def client():
     """Two processes of one thread each."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -111,6 +111,24 @@ def test_an_error_in_a_partition_names_it(client, table):
     lazy = da.from_array(X, chunks=(500, 2)).map_blocks(broken, dtype=float)
     with pytest.raises(partitions.PartitionError, match=r"partition 3 .*the disk is gone"):
         model().fit(lazy, y)
+
+
+def test_a_partition_that_ends_every_worker_is_one_sentence(client, table):
+    """As one does that needs more memory than a worker has."""
+    X, y = table
+    workers = set(client.run(os.getpid).values())
+
+    def deadly(block):
+        if len(block):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    lazy = da.from_array(X, chunks=(2000, 2)).map_blocks(deadly, meta=X[:0])
+    client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
+    with pytest.raises(partitions.PartitionError, match=r"the cluster could not compute the Dask .*: KilledWorker"):
+        model().fit(lazy, y)
+    client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 3))
+    client.wait_for_workers(len(workers))
 
 
 def test_a_cancelled_fit_leaves_nothing_behind(client, table):

@@ -275,7 +275,7 @@ def test_missing_sets_are_downloaded_when_asked_for(toy, tmp_path, monkeypatch, 
 
 def test_units_run_on_a_dask_cluster(toy, capsys):
     distributed = pytest.importorskip("distributed", reason="the units of this test run on a Dask cluster")
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as local:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as local:
         assert main(["toy", "table1", "--dask", local.scheduler_address]) == 0
     assert "4 units run" in capsys.readouterr().out
     assert sorted(record["values"]["error"] for record in store.Store("toy", "table1").read()) == [10, 12, 14, 16]

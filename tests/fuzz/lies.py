@@ -49,16 +49,25 @@ def members(content: bytes) -> dict[str, bytes]:
         return {name: opened_zip.read(name) for name in opened_zip.namelist()}
 
 
+def entries(content: bytes) -> dict[str, int]:
+    """Where the directory of a zip has the entry of every member; 20 bytes on are its sizes, packed and unpacked."""
+    with zipfile.ZipFile(io.BytesIO(content)) as opened_zip:
+        names, at = opened_zip.namelist(), opened_zip.start_dir
+    found = {}
+    for name in names:
+        found[name] = at
+        at += 46 + sum(struct.unpack_from("<3H", content, at + 28))
+    return found
+
+
 def longer_than_declared(content: bytes, name: str, more: bytes, method: int) -> bytes:
     """The same file with ``more`` behind a member, in the same stream; directory and checksum know nothing of it."""
     parts = members(content)
     lying = bytearray(zipped({**parts, name: parts[name] + more}, method))
     size, sum_of_bytes = len(parts[name]), zlib.crc32(parts[name])
     with zipfile.ZipFile(io.BytesIO(lying)) as opened_zip:
-        local, at = opened_zip.getinfo(name).header_offset, opened_zip.start_dir
-    while lying[at + 46 :][: len(name)] != name.encode():
-        at += 46 + sum(struct.unpack_from("<3H", lying, at + 28))
-    for place in (local + 14, at + 16):
+        local = opened_zip.getinfo(name).header_offset
+    for place in (local + 14, entries(lying)[name] + 16):
         packed = struct.unpack_from("<I", lying, place + 4)[0]
         struct.pack_into("<3I", lying, place, sum_of_bytes, packed, size)
     return bytes(lying)
@@ -73,6 +82,26 @@ def find(node: Any, key: str) -> list[dict[str, Any]]:
     return [node] * (key in node) + [found for item in node.values() for found in find(item, key)]
 
 
+def stretched(content: bytes, side: int, factor: int) -> bytes:
+    """The same model with ``factor`` times as many of what there are ``side`` of: vectors, columns or classes."""
+    header, arrays = opened(content)
+    for name, array in arrays.items():
+        for axis, length in enumerate(np.shape(array)):
+            if length == side:
+                arrays[name] = np.repeat(arrays[name], factor, axis=axis)
+    left = [header["model"]]
+    while left:
+        node = left.pop()
+        for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
+            if key == "strings" and len(value) == side:
+                node[key] = [f"{text}{i}" for text in value for i in range(factor)]
+            elif isinstance(value, dict | list):
+                left.append(value)
+            elif type(value) is int and value == side:
+                node[key] = side * factor
+    return closed(header, arrays)
+
+
 def in_pipelines(model: Any, depth: int) -> Any:
     """The JSON of a model at the end of nested pipelines."""
     for _ in range(depth):
@@ -84,7 +113,7 @@ def in_pipelines(model: Any, depth: int) -> Any:
 
 def lie(content: bytes, rng: Generator) -> bytes:
     """One of these lies, at random."""
-    kind = int(rng.integers(6))
+    kind = int(rng.integers(7))
     names = list(members(content))
     if kind == 0:
         name = names[int(rng.integers(len(names)))]
@@ -104,6 +133,13 @@ def lie(content: bytes, rng: Generator) -> bytes:
     elif kind == 4 and find(header["model"], "shape"):
         for node in find(header["model"], "shape"):
             node["shape"][int(rng.integers(2))] = int(10 ** rng.uniform(0, 12))
+    elif kind == 5 and arrays:
+        # larger as a whole, up to ten million numbers in an array
+        shapes = [np.shape(array) for array in arrays.values()]
+        side, factor = int(rng.choice([side for shape in shapes for side in shape] or [1])), 10**6
+        while any(np.prod(shape) * float(factor) ** shape.count(side) > 1e7 for shape in shapes):
+            factor //= 10
+        return stretched(content, side, int(factor ** rng.uniform(0.3, 1)))
     elif arrays:
         # no entries, and a long side
         name = list(arrays)[int(rng.integers(len(arrays)))]

@@ -31,6 +31,9 @@ PACKAGES = {
     "density": "test_density_laws",
     "compression": None,
 }
+# Of io, what reads and writes model files, and the tests of that; exports have compilers and runtimes to tell on them.
+FILES = ("archive", "records", "save", "steps", "trial")
+FILE_TESTS = ("storable", "hostile_files", "save", "saved_pipelines", "limits")
 # A mutant whose tests take this many times as long as without it does not end.
 PATIENCE = 4
 
@@ -38,6 +41,7 @@ PATIENCE = 4
 def sources(names: list[str]) -> dict[str, str]:
     """Sources of the modules with these names, such as "core.path", or in packages with these names."""
     files = [path for package in PACKAGES for path in sorted((ROOT / "src" / "fewkern" / package).glob("*.py"))]
+    files += [ROOT / "src" / "fewkern" / "io" / f"{name}.py" for name in FILES]
     every = {f"{path.parent.name}.{path.stem}": path for path in files}
     return {
         f"fewkern.{key}": path.read_text(encoding="utf-8")
@@ -49,6 +53,8 @@ def sources(names: list[str]) -> dict[str, str]:
 def tests_of(module: str) -> list[str]:
     """Tests that should notice a mutant of a module, those with its name first."""
     _, package, name = module.split(".")
+    if package == "io":
+        return [f"tests/io/test_{part}.py" for part in FILE_TESTS]
     own = sorted((ROOT / "tests" / package).glob("test_*.py"), key=lambda path: name not in path.stem)
     laws = [f"tests/laws/{PACKAGES[package]}.py"] if PACKAGES[package] else []
     return [*(str(path.relative_to(ROOT)) for path in own), *laws, "tests/golden/test_golden.py"]

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ class FrameParts:
         import dask
 
         work = dask.delayed(_named, pure=False)
-        return [work(name, of, at, part) for name, at, part in zip(self.names, self.first, self.parts)]
+        return [work(*given) for given in zip(self.names, repeat(of), self.first, self.parts, self.lengths)]
 
     def total(self, of: OfPart, label: str = "", verbose: bool = False) -> Any:
         """The sum, by ``+``, of ``of(number of the first row, part)`` over all parts."""
@@ -166,9 +166,14 @@ def _count(first: int, part: Any) -> int:  # noqa: ARG001 - called like all othe
     return len(part)
 
 
-def _named(name: str, of: OfPart, first: int, part: Any) -> Any:
+def _named(name: str, of: OfPart, first: int, part: Any, length: int | None = None) -> Any:
     """A part with one BLAS thread: there are as many tasks as cores. An error says which part it is about."""
     try:
+        if length is not None and len(part) != length:
+            raise ValueError(
+                f"it had {length:,} rows when they were counted, and has {len(part):,} now: it is random without a "
+                "seed, or its source has changed; call persist() on the table, or write it to files first."
+            )
         with one_thread():
             return of(first, part)
     except ValueError as error:

@@ -9,9 +9,10 @@ does not depend on how a collection was cut, nor on how many workers there are, 
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from importlib.util import find_spec
 from operator import add
@@ -43,6 +44,9 @@ __all__ = [
 
 # Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
 BLOCK_ROWS = 1 << 16
+
+# Packages whose errors are about workers and their scheduler, and not about rows.
+_CLUSTER = ("distributed", "concurrent", "asyncio")
 
 # What is called with the number of the first row of a block, and with the block of every column.
 OfBlock = Callable[..., Any]
@@ -77,6 +81,8 @@ class Partitions:
     """Of the features, where the samples came as a data frame."""
     given: tuple[Any, ...]
     """The collections as they came, to name a partition that fails."""
+    checksums: dict[int, int] = field(default_factory=dict)
+    """Of every block, by the number of its first row, once a pass was made over them."""
 
     @classmethod
     def of(cls, name: str, X: Any, *columns: Any) -> Partitions:
@@ -120,15 +126,28 @@ class Partitions:
         return int(self.X.shape[1])
 
     def total(self, of: OfBlock, label: str = "", verbose: bool = False) -> Any:
-        """The sum, by ``+``, of ``of(first row, X block, column blocks...)`` over all blocks."""
+        """The sum, by ``+``, of ``of(first row, X block, column blocks...)`` over all blocks.
+
+        Raises a ValueError if the rows are not those of the pass before.
+        """
         import dask
 
         blocks = [self.X.to_delayed()[:, 0], *(c.to_delayed().reshape(c.numblocks[0]) for c in self.columns)]
         first = np.cumsum([0, *self.X.chunks[0]])
         work = dask.delayed(_limited, pure=False)
-        parts = [work(of, int(first[i]), *block) for i, block in enumerate(zip(*blocks))]
+        parts = [work(of, int(first[i]), int(first[i + 1]), *block) for i, block in enumerate(zip(*blocks))]
         with counted(label, "_limited", len(parts), verbose), naming("Dask collection", lambda: _numbered(self.given)):
-            return added_up(parts).compute()
+            found = added_up(parts).compute()
+        changed = [
+            at for at, checksum in found.checksums.items() if self.checksums.setdefault(at, checksum) != checksum
+        ]
+        if changed:
+            raise ValueError(
+                f"{len(changed)} of {len(parts)} blocks of the Dask collection hold other rows than in the pass before "
+                f"(the first one from row {min(changed):,}): it is random without a seed, or its source has changed; "
+                "call persist() on X, y and the weights together, or write them to files first."
+            )
+        return found.value
 
 
 def added_up(parts: Sequence[Any]) -> Any:
@@ -143,10 +162,33 @@ def added_up(parts: Sequence[Any]) -> Any:
     return parts[0]
 
 
-def _limited(of: OfBlock, first: int, *blocks: Any) -> Any:
+@dataclass(frozen=True)
+class _Checked:
+    """What was found in some blocks, and their checksums by the number of the first row."""
+
+    value: Any
+    checksums: dict[int, int]
+
+    def __add__(self, other: _Checked) -> _Checked:
+        return _Checked(self.value + other.value, self.checksums | other.checksums)
+
+
+def _limited(of: OfBlock, first: int, last: int, *blocks: Any) -> _Checked:
     """A block with one BLAS thread: there are as many tasks as cores."""
+    columns, checksum = [np.asarray(block) for block in blocks], 0
+    for column in columns:
+        if len(column) != last - first:
+            raise ValueError(
+                f"rows {first:,} to {last - 1:,} of the Dask collection are only {len(column):,} rows: a chunk has "
+                "not as many as it declares; call compute_chunk_sizes() on X and y."
+            )
+        # of objects, their addresses would differ
+        content = (
+            repr(column.tolist()).encode() if column.dtype == object else np.ascontiguousarray(column).view(np.uint8)
+        )
+        checksum = zlib.crc32(content, checksum)
     with one_thread():
-        return of(first, *(np.asarray(block) for block in blocks))
+        return _Checked(of(first, *columns), {first: checksum})
 
 
 @contextmanager
@@ -157,6 +199,12 @@ def naming(whole: str, parts: Callable[[], Iterable[tuple[str, Any]]]) -> Iterat
     except (ValueError, PartitionError):  # ours: they say what is wrong with which rows
         raise
     except Exception as error:
+        # a part that ends its workers would do so again
+        if type(error).__module__.partition(".")[0] in _CLUSTER:
+            raise PartitionError(
+                f"the cluster could not compute the {whole}: {error!r}; if workers ran out of memory, give them more, "
+                "or smaller chunks, and fit again."
+            ) from error
         for name, part in parts():
             try:
                 part.compute()

@@ -52,7 +52,8 @@ def covariance_ridge(S: Array, size: float) -> Array:
 def _root(S: Array) -> tuple[Array, Array]:
     """Symmetric square root of ``S``, scaled to determinant one, and its inverse."""
     values, vectors = np.linalg.eigh(S)
-    roots = np.sqrt(np.maximum(values, np.finfo(float).tiny))  # one sample with all the weight has no variance
+    # rounding may leave a variance of next to none below zero
+    roots = np.sqrt(np.maximum(values, max(np.finfo(float).eps * values[-1], np.finfo(float).tiny)))
     roots = roots / math.exp(float(np.mean(np.log(roots))))
     return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
 

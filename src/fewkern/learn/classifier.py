@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.arrays.namespace import to_numpy
 from fewkern.arrays.validation import CallbackSupportMixin, fit_context
 from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, keep_importances, kept_importances
 from fewkern.core.population import InMemory
-from fewkern.core.samples import class_targets
+from fewkern.core.samples import Samples, class_targets
 from fewkern.core.scores import ClassScores
 from fewkern.explaining import explain
 from fewkern.learn.batches import Basis
@@ -158,7 +161,8 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         classes : array or None
-            All classes, where the first batch does not hold samples of every one; then give a ``basis``, too.
+            All classes, where the first batch does not hold samples of every one; then give a ``basis``, too. Without
+            one, a warning says so: no later batch can bring vectors to where the other classes are.
         sample_weight : array of shape (n_samples,) or None
         basis : GaussianBasis, KernelBasis or None
             Vectors to use instead of those that the first batch would choose: ``basis_`` of a fitted model.
@@ -174,6 +178,7 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         elif basis is not None:
             sums = begin(self, basis, samples)
         else:
+            _warn_of_absent_classes(self, samples)
             fitted = fit_population(self, InMemory(samples))
             keep(self, fitted)
             sums = fitted.sums
@@ -244,3 +249,18 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.array_api_support = True
         return tags
+
+
+def _warn_of_absent_classes(model: KernelClassifier, samples: Samples) -> None:
+    """A model whose vectors the first batch chose knows only the classes of that batch."""
+    absent = np.setdiff1d(np.arange(len(model.classes_)), to_numpy(samples.codes))
+    if len(absent):
+        labels = ", ".join(repr(label) for label in to_numpy(model.classes_)[absent[:5]].tolist())
+        warnings.warn(
+            f"{type(model).__name__}.partial_fit: the first batch has no rows of {len(absent)} of "
+            f"{len(model.classes_)} classes ({labels}{', ...' if len(absent) > 5 else ''}), and chooses all vectors: "
+            "later rows of these may be predicted badly. Let a batch with rows of all classes come first, or pass "
+            "basis=, the basis_ of a model that was fitted to some rows of every class.",
+            UserWarning,
+            stacklevel=4,
+        )

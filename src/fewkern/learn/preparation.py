@@ -96,7 +96,9 @@ class _Scale:
     def of(cls, x: Host, weights: Host) -> _Scale:
         order = np.argsort(x, kind="stable")
         w = weights[order].astype(np.float64)
-        return cls(x[order], (np.cumsum(w) - 0.5 * w) / w.sum())
+        levels = (np.cumsum(w) - 0.5 * w) / w.sum()
+        # next to no weight at an end is not none: the normal score there is finite
+        return cls(x[order], np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg))
 
     def quantiles(self, levels: Host) -> Host:
         return np.interp(levels, self.levels, self.ordered)
