@@ -183,9 +183,7 @@ def _limited(of: OfBlock, first: int, last: int, *blocks: Any) -> _Checked:
                 "not as many as it declares; call compute_chunk_sizes() on X and y."
             )
         # of objects, their addresses would differ
-        content = (
-            repr(column.tolist()).encode() if column.dtype == object else np.ascontiguousarray(column).view(np.uint8)
-        )
+        content = repr(column.tolist()).encode() if column.dtype == object else column.tobytes()
         checksum = zlib.crc32(content, checksum)
     with one_thread():
         return _Checked(of(first, *columns), {first: checksum})

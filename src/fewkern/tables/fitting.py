@@ -131,9 +131,7 @@ def _judge_itself(job: Job, part: Part) -> Judgement | None:
 def _all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
     """What was guessed, left out or replaced."""
     notes = [*job.notes, *part.encoder.notes_, *more]
-    # vectors that were moved are not those of the path
-    moved = getattr(part.estimator, "refined_", False)
-    if not moved and getattr(path_of(part.estimator), "open_end", False):
+    if getattr(path_of(part.estimator), "open_end", False):
         falling = "the error was still falling at the budget of vectors"
         notes.append(f"{falling}: prefer='accurate' or a larger max_vectors may help")
     return tuple(notes)
