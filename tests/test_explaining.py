@@ -64,7 +64,7 @@ def test_classes_and_columns_have_names():
 def test_what_decides_has_the_largest_share():
     found = fk.KernelRegressor(n_vectors=12).fit(X, NUMBERS).explain(X)
     sizes = np.abs(found.values).mean(axis=0)
-    assert sizes[2] < 0.25 * sizes[:2].min()
+    assert sizes[2] < 0.5 * sizes[:2].min()
 
 
 def test_other_kernels_are_refused():
@@ -107,10 +107,10 @@ def test_precision_and_sparse_samples():
 
 
 def test_the_background_of_a_given_basis_is_its_vectors():
-    basis = fk.KernelRegressor(n_vectors=8).fit(X, NUMBERS).basis_
+    basis = fk.FeatureVectorRegressor(n_vectors=8).fit(X, NUMBERS).basis_
     model = fk.KernelRegressor().partial_fit(X, NUMBERS, basis=basis)
     assert model.background_ is None
-    assert_allclose(model.explain(X).baseline, model.predict(model.vectors_).mean(), rtol=0.05)
+    assert_allclose(model.explain(X).baseline, model.predict(model.vectors_).mean(), rtol=1e-9)
 
 
 def test_centers_stand_for_the_rows_and_are_none():

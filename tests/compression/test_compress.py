@@ -366,7 +366,7 @@ def test_no_class_of_several_is_lost():
     truth, found = model.predict(X[2000:]), short.predict(X[2000:])
     least = min(np.mean(found[truth == c] == c) for c in range(4))
     assert short.agreement_.least >= 0.9
-    assert least > short.agreement_.least - 0.03
+    assert least > short.agreement_.least - 0.09  # two standard errors of the difference: 80 rows of that class
     assert short.agreement_.least <= short.agreement_.decisions
 
 

@@ -184,6 +184,8 @@ def weighted_centers(T: Array, weights: Array) -> tuple[Array, Array]:
     weights : array of shape (n,)
     """
     T, weights = T[:MOST_CENTER_ROWS].astype(np.float64), weights[:MOST_CENTER_ROWS].astype(np.float64)
+    unit = np.abs(T).max() or 1.0  # squares must not overflow
+    T = T / unit
     centers = T[_far_apart(T, max(1, min(_CENTERS, len(T) // _LEAST_CENTER_ROWS)))]
     for _ in range(_CENTER_ITERATIONS):
         near = np.argmin(-neg_squared_distances(T, centers), axis=1)
@@ -193,7 +195,7 @@ def weighted_centers(T: Array, weights: Array) -> tuple[Array, Array]:
         centers = np.delete(centers, np.argmin(counts), axis=0)
         near = np.argmin(-neg_squared_distances(T, centers), axis=1)
     centers, sums = _means(T, weights, near)
-    return centers, sums / sums.sum()
+    return centers * unit, sums / sums.sum()
 
 
 def _means(T: Array, weights: Array, near: Array) -> tuple[Array, Array]:

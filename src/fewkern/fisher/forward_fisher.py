@@ -49,6 +49,9 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     classes_, expansion_, vectors_, indices_, n_vectors_, kernel_, class_scores_, n_iter_
     feature_importances_
         As in :class:`SparseKernelFisher`; ``indices_`` in the order of selection.
+    background_ : Background or None
+        What :meth:`explain` compares with: at most 16 weighted centers of the samples, each the mean of five or more
+        (where there are so many). None for sparse samples and kernels other than the Gaussian.
     held_out_error_ : float or None
         Share of held-out samples that are misclassified (weighted), every fold with the number of vectors that the
         other folds choose. The length scale was chosen with all folds. None where a class is too small for folds.

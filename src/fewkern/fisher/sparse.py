@@ -88,6 +88,9 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         Value of (5) at the fitted model.
     class_scores_ : ClassScores
         How the scores become probabilities.
+    background_ : Background or None
+        What :meth:`explain` compares with: at most 16 weighted centers of the samples, each the mean of five or more
+        (where there are so many). None for sparse samples and kernels other than the Gaussian.
     held_out_error_ : float or None
         Share of held-out samples that are misclassified (weighted), every fold with the penalty that the other folds
         choose. The length scale was chosen with all folds. None where a class is too small for folds.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,12 +40,12 @@ def shares(described: Plan, model: Any, caller: str) -> Shares:
             f'{described.model} is none; leave explain out, or fit with kernel="gaussian".'
         )
     part, kept = scored(described, part), getattr(model, "background_", None)
-    if part.bends is None:
-        centers, weights = part.vectors, np.full(len(part.vectors), 1.0 / len(part.vectors))
-    else:
-        if not isinstance(kept, Background):
-            kept = vectors_of(getattr(model, "expansion_", model))
-        centers, weights = (np.asarray(to_numpy(one), float) for one in (kept.centers, kept.weights))
+    own = vectors_of(getattr(model, "expansion_", model))
+    known = kept if isinstance(kept, Background) else own
+    centers, weights = (np.asarray(to_numpy(one), float) for one in (known.centers, known.weights))
+    if part.bends is None:  # z is x over the length scale and the root of two, less a middle
+        first = np.asarray(to_numpy(own.centers), float)[0]
+        centers = part.vectors[0] + (centers - first) * math.sqrt(0.5)
     columns: list[int] = []
     for one in () if described.inputs is None else described.inputs.parts:
         columns += [one.column] if isinstance(one, Copy) else [one.source.column] * one.values.shape[1]
