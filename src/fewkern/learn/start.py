@@ -25,6 +25,8 @@ _LEAST_IMPORTANCE = 1e-3
 _ROWS_PER_PIVOT, _PIVOT_ROWS = 4, 400
 # Chance moves the choice of a pivot by this power of a uniform number.
 _CHANCE = 0.3
+# Share of a sample's squared length that may be rounding: below it, chance alone chooses, whatever the processor.
+_ROUNDING = 1e-9
 # Candidates in a block, and the share of its residual that one keeps which the others of its block do not explain.
 _PIVOTS_PER_BLOCK, _UNEXPLAINED = 16, 0.5
 
@@ -73,7 +75,8 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
 
 def _tree_metric(rows: Rows, trees: int, seed: int) -> Host:
     """Logarithms of inverse widths: roots of the importances of the columns to extremely randomized trees."""
-    T, Y = rows.T[:_TREE_ROWS], rows.Y[:_TREE_ROWS]
+    # in single precision, so that two splits which are equally good are not told apart by the rounding of a processor
+    T, Y = rows.T[:_TREE_ROWS].astype(np.float32), rows.Y[:_TREE_ROWS].astype(np.float32)
     order = column_order(T)
     model = ExtraTreesRegressor(trees, min_samples_leaf=_LEAF_ROWS, random_state=seed)
     model.fit(T[:, order], Y if Y.shape[1] > 1 else Y[:, 0], rows.weights[:_TREE_ROWS])
@@ -98,7 +101,7 @@ def pivots(T: Host, size: int, scales: Host, seed: int) -> Host:
     left, factor = np.ones(len(some)), np.zeros((size, len(some)))
     chosen: list[int] = []
     while len(chosen) < size:
-        chances = left * rng.random(len(left)) ** _CHANCE
+        chances = np.maximum(left, _ROUNDING) * rng.random(len(left)) ** _CHANCE
         chances[chosen] = -1.0
         block = np.argsort(-chances, kind="stable")[: min(_PIVOTS_PER_BLOCK, len(some) - len(chosen))]
         before, known = left[block], factor[: len(chosen)]
@@ -107,7 +110,7 @@ def pivots(T: Host, size: int, scales: Host, seed: int) -> Host:
         for i, k in enumerate(block):
             if len(chosen) == size or (i and left[k] < _UNEXPLAINED * before[i]):
                 continue
-            column = columns[i] / math.sqrt(max(left[k], 1e-9))
+            column = columns[i] / math.sqrt(max(left[k], _ROUNDING))
             columns[i + 1 :] -= np.outer(column[block[i + 1 :]], column)
             left = np.clip(left - column**2, 0.0, None)
             factor[len(chosen)] = column
