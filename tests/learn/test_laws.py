@@ -200,15 +200,15 @@ def test_products_of_columns():
         return X, np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3])
 
     model = KernelClassifier().fit(*scale(400, 0))
-    assert 1 - model.score(*scale(4000, 1)) < 0.02
+    assert 1 - model.score(*scale(4000, 1)) < 0.03
     assert (np.diff(model.basis_.preparation.values, axis=0) >= 0).all()  # the maps stay monotone
 
 
-def test_the_number_of_threads_changes_nothing(ring):
+def test_the_number_of_threads_changes_the_order_of_sums_only(ring):
     X, y, _ = ring
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads, "blas"):
             found.append(KernelClassifier().fit(X, y))
     np.testing.assert_array_equal(found[0].vectors_, found[1].vectors_)
-    np.testing.assert_array_equal(found[0].expansion_.coef, found[1].expansion_.coef)
+    np.testing.assert_allclose(found[0].predict_proba(X), found[1].predict_proba(X), atol=1e-9)

@@ -13,7 +13,7 @@ import numpy as np
 from fewkern.learn.move import move
 from fewkern.learn.objective import Geometry, Rows, coefficients, ridge_errors, values
 from fewkern.learn.policy import Policy
-from fewkern.learn.start import Start
+from fewkern.learn.start import ROUNDING, Start
 
 __all__ = [
     "Candidate",
@@ -205,7 +205,8 @@ def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.rand
         chosen.append(k)
         column = K[:, k] - factor[:, :j] @ factor[k, :j]
         factor[:, j] = column / math.sqrt(max(float(1.0 - factor[k, :j] @ factor[k, :j]), 1e-6))
-        left = np.minimum(left, 1.0 - np.einsum("ij,ij->i", factor[:, : j + 1], factor[:, : j + 1]))
+        unexplained = 1.0 - np.einsum("ij,ij->i", factor[:, : j + 1], factor[:, : j + 1])
+        left = np.maximum(np.minimum(left, unexplained), ROUNDING)
         left[chosen] = -1.0
     widths = np.concatenate([geometry.log_widths, np.full(len(chosen), np.median(geometry.log_widths))])
     return replace(geometry, vectors=np.concatenate([geometry.vectors, part.T[chosen]]), log_widths=widths)
@@ -225,6 +226,8 @@ def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.rand
     strengths, axes = leading_axes(np.concatenate(slopes), policy.directions)
     if not len(strengths) or not strengths[-1] > 0:
         return geometry
+    real = strengths > ROUNDING * strengths[-1]
+    strengths, axes = strengths[real], axes[:, real]
     unit = _LENGTH * float(np.mean(np.exp(geometry.log_scales)))
     return replace(geometry, directions=axes * (unit * np.sqrt(strengths / strengths[-1])))
 

@@ -14,7 +14,7 @@ from fewkern.learn.order import column_order
 from fewkern.learn.policy import Policy
 from fewkern.learn.warp import Warp
 
-__all__ = ["Start", "choose_start"]
+__all__ = ["ROUNDING", "Start", "choose_start"]
 
 Host = np.ndarray[Any, Any]
 # Rows for the trees, and least rows in a leaf: an importance needs no more.
@@ -25,8 +25,8 @@ _LEAST_IMPORTANCE = 1e-3
 _ROWS_PER_PIVOT, _PIVOT_ROWS = 4, 400
 # Chance moves the choice of a pivot by this power of a uniform number.
 _CHANCE = 0.3
-# Share of a sample's squared length that may be rounding: below it, chance alone chooses, whatever the processor.
-_ROUNDING = 1e-9
+# What is less than this share of the whole may be rounding: it chooses nothing, whatever the processor.
+ROUNDING = 1e-9
 # Candidates in a block, and the share of its residual that one keeps which the others of its block do not explain.
 _PIVOTS_PER_BLOCK, _UNEXPLAINED = 16, 0.5
 
@@ -101,7 +101,7 @@ def pivots(T: Host, size: int, scales: Host, seed: int) -> Host:
     left, factor = np.ones(len(some)), np.zeros((size, len(some)))
     chosen: list[int] = []
     while len(chosen) < size:
-        chances = np.maximum(left, _ROUNDING) * rng.random(len(left)) ** _CHANCE
+        chances = np.maximum(left, ROUNDING) * rng.random(len(left)) ** _CHANCE
         chances[chosen] = -1.0
         block = np.argsort(-chances, kind="stable")[: min(_PIVOTS_PER_BLOCK, len(some) - len(chosen))]
         before, known = left[block], factor[: len(chosen)]
@@ -110,7 +110,7 @@ def pivots(T: Host, size: int, scales: Host, seed: int) -> Host:
         for i, k in enumerate(block):
             if len(chosen) == size or (i and left[k] < _UNEXPLAINED * before[i]):
                 continue
-            column = columns[i] / math.sqrt(max(left[k], _ROUNDING))
+            column = columns[i] / math.sqrt(max(left[k], ROUNDING))
             columns[i + 1 :] -= np.outer(column[block[i + 1 :]], column)
             left = np.clip(left - column**2, 0.0, None)
             factor[len(chosen)] = column
