@@ -9,25 +9,6 @@ import typer
 
 from fewkern.tables.tasks import MODELS, TASKS
 
-__all__ = [
-    "MANY",
-    "TABLES",
-    "ClassWeight",
-    "Decimal",
-    "Drop",
-    "Dtype",
-    "Groups",
-    "Json",
-    "MergeSpellings",
-    "Model",
-    "NoFormulas",
-    "Prefer",
-    "Quiet",
-    "Sep",
-    "Skip",
-    "Task",
-]
-
 # Options with choices: typer wants an enumeration, a type checker wants to see its members in the source.
 if TYPE_CHECKING:
     Task = str

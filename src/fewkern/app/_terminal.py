@@ -20,8 +20,6 @@ from fewkern import __version__
 from fewkern.app.outputs import Outputs
 from fewkern.arrays.texts import printable
 
-__all__ = ["follows", "one_line", "open_table", "problems", "read_one", "say", "show_line", "warnings_as_notes"]
-
 
 def say(text: str, quiet: bool = False) -> None:
     """A note on stderr."""

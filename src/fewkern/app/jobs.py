@@ -26,18 +26,6 @@ from fewkern.tables.frames import nearest
 from fewkern.tables.model import TableModel
 from fewkern.tables.target import known_targets, resolve_target
 
-__all__ = ["Asked", "Tally", "as_json", "embedded_table", "figure", "load_table_model", "predictions"]
-__all__ += [
-    "report_settings",
-    "rows_inside",
-    "save_figure",
-    "score_line",
-    "step_figure",
-    "step_lines",
-    "steps_of",
-    "tally_of",
-]
-
 
 def embedded_table() -> Any:
     """The table used when none is given: 2,000 generated points in two interlocked crescents."""

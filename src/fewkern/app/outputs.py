@@ -13,8 +13,6 @@ from typing import Any
 
 from fewkern.arrays.texts import printable
 
-__all__ = ["MODEL", "PAGE", "PICTURE", "TABLE", "Outputs", "show_table"]
-
 MODEL, PAGE, PICTURE = (".npz",), (".html", ".htm"), (".png", ".pdf", ".svg")
 TABLE = (".csv", ".tsv", ".csv.gz", ".parquet", ".pq")
 _HINTS = dict.fromkeys(

@@ -23,8 +23,6 @@ from fewkern.tables.frames import cut_short, draw_rows, fetch_rows
 from fewkern.tables.model import TableModel
 from fewkern.tables.predicting import note_on_gaps
 
-__all__ = ["Answers", "no_formulas", "picture_rows", "report_rows", "write_frames"]
-
 # Points that a picture of a table in parts shows.
 _PICTURE_ROWS = 5_000
 # How formulas begin in spreadsheet programs, and texts that begin so and are none.

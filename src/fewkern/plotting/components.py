@@ -14,8 +14,6 @@ from fewkern.plotting.model import FittedModel, fitted_model, numbers
 from fewkern.plotting.style import ACCENT, Display, circle_vectors, draw_samples, legend_below, legend_beside, percent
 from fewkern.select.selector import FeatureVectorPCA
 
-__all__ = ["AccuracyDisplay", "ComponentsDisplay"]
-
 
 @dataclass(repr=False, eq=False)
 class ComponentsDisplay(Display):

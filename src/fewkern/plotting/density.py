@@ -12,8 +12,6 @@ from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.model import FittedModel, fitted_model, numbers
 from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES, Display, large_dots, legend_beside, open_frame
 
-__all__ = ["DensityDisplay", "in_units"]
-
 # More kernels than this are drawn as dots without their widths: a picture of a thousand ellipses shows nothing.
 _MOST_KERNELS = 100
 # Points of a grid: for a curve, for contours, and for contours in one of many panels.

@@ -13,8 +13,6 @@ from fewkern.core.explanation import Explanation
 from fewkern.plotting.model import fitted_model, numbers
 from fewkern.plotting.style import ACCENT, CHOSEN, QUIET, Display, bars_height, draw_bars, label_bars, largest
 
-__all__ = ["SharesDisplay", "WaterfallDisplay"]
-
 
 @dataclass
 class WaterfallDisplay(Display):

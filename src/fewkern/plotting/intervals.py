@@ -11,8 +11,6 @@ from fewkern.arrays.namespace import to_numpy
 from fewkern.plotting.model import fitted_model
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, legend_below, percent
 
-__all__ = ["IntervalsDisplay", "NoveltyDisplay"]
-
 # Bars of a histogram over the whole range of novelties.
 _BARS = 40
 

@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 
-__all__ = ["FittedModel", "ask", "change_of_unit", "fitted_model", "numbers", "steps_of"]
-
 # Parts of the range of a feature by which a change of unit may be off.
 _ROUNDING = 1e-6
 

@@ -14,8 +14,6 @@ from fewkern.core.path import Path
 from fewkern.plotting.model import fitted_model
 from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, count_ticks, legend_below, percent
 
-__all__ = ["FisherPathDisplay", "PathDisplay"]
-
 # What the errors of a path are called, and what a picture calls them.
 _SQUARED = "mean squared leave-one-out error"
 _ROOT = "RMSE on samples left out"

@@ -9,28 +9,6 @@ import numpy as np
 
 from fewkern.arrays.texts import missing_package
 
-__all__ = [
-    "ACCENT",
-    "CHOSEN",
-    "CLASSES",
-    "MOST_BARS",
-    "QUIET",
-    "SAMPLES",
-    "Display",
-    "bars_height",
-    "circle_vectors",
-    "count_ticks",
-    "draw_bars",
-    "draw_samples",
-    "label_bars",
-    "large_dots",
-    "largest",
-    "legend_below",
-    "legend_beside",
-    "open_frame",
-    "percent",
-]
-
 ACCENT = "#1f4e79"
 QUIET = "#b8c4ce"
 SAMPLES = "#5a6b7b"

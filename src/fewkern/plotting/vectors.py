@@ -25,8 +25,6 @@ from fewkern.plotting.style import (
     percent,
 )
 
-__all__ = ["ImportancesDisplay", "VectorsDisplay"]
-
 # Points of a grid along an axis, and the share of the samples' range that is added at its ends.
 _POINTS, _MARGIN = 200, 0.08
 # A vector that was moved further out than this many ranges of the samples is left out of the picture.

@@ -15,16 +15,6 @@ from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.quality import ClassLine
 from fewkern.reporting.subject import Subject
 
-__all__ = [
-    "Calibration",
-    "Errors",
-    "Uncertainty",
-    "errors",
-    "predicted_cell",
-    "uncertainty",
-    "worst_rows",
-]
-
 Vector = np.ndarray[Any, Any]
 # Groups of rows with similar probabilities, about as many rows in each.
 _MOST_BINS, _LEAST_IN_BIN = 10, 10

@@ -15,21 +15,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fewkern.reporting.rows import sample_rows
 
-__all__ = [
-    "EACH_ROW",
-    "Counted",
-    "Score",
-    "compare",
-    "decides_alone",
-    "judge",
-    "linear_predictions",
-    "losses",
-    "normal_log_density",
-    "recommend",
-    "score",
-    "wilson",
-]
-
 Vector = np.ndarray[Any, Any]
 # Confidence level of all intervals, and of "clearly".
 _CONFIDENCE = 0.95

@@ -37,8 +37,6 @@ from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape
 from fewkern.reporting.vectors import in_units
 
-__all__ = ["INK", "draw", "drawing", "figure", "inline_svg"]
-
 # Colors of text and of thin lines in the figure, and the variables of the page that replace all colors.
 INK, LINE = "#101418", "#c9d1d8"
 _VARIABLES = {

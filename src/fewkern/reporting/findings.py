@@ -18,8 +18,6 @@ from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shap
 from fewkern.reporting.usage import Usage, usage
 from fewkern.reporting.vectors import Vectors, examples, row_columns, vectors
 
-__all__ = ["Findings", "find"]
-
 
 @dataclass(frozen=True)
 class Findings:

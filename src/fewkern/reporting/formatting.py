@@ -11,21 +11,6 @@ import numpy as np
 
 from fewkern.arrays.texts import printable
 
-__all__ = [
-    "Table",
-    "as_table",
-    "cell",
-    "count",
-    "is_missing",
-    "label",
-    "number",
-    "of",
-    "percent",
-    "plural",
-    "signed",
-    "text",
-]
-
 # A table of a page: its head, and rows of text.
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 # Longer texts in a cell are cut: a report shows rows, not documents.

@@ -16,8 +16,6 @@ from fewkern.reporting.evaluation import EACH_ROW, Counted, losses
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["Predictions", "ReportSettings", "predict_held_out", "rarer", "relation", "try_out"]
-
 Vector = np.ndarray[Any, Any]
 # A fifth of the rows is held out, as the command line does.
 _HELD_OUT = 0.2

@@ -15,8 +15,6 @@ from fewkern.reporting.holdout import rarer
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["ColumnImportance", "Importances", "PartialDependence", "importances", "partial_dependence"]
-
 Vector = np.ndarray[Any, Any]
 # Rows that are predicted again and again; more make the numbers hardly more certain.
 _MOST_ROWS, _MOST_DEPENDENCE_ROWS = 1000, 200

@@ -20,8 +20,6 @@ from fewkern.reporting.findings import Findings, find
 from fewkern.reporting.holdout import ReportSettings
 from fewkern.reporting.subject import subject_of
 
-__all__ = ["Report", "report"]
-
 # Height of the page in a notebook, in pixels; the page scrolls inside.
 _HEIGHT = 720
 

@@ -14,8 +14,6 @@ from fewkern.reporting.evaluation import Score, judge, linear_predictions, recom
 from fewkern.reporting.formatting import label, number, of, percent, plural
 from fewkern.reporting.holdout import Predictions, relation
 
-__all__ = ["ClassLine", "Quality", "baselines", "quality"]
-
 Vector = np.ndarray[Any, Any]
 # An interval of an error rate that is wider than this is worth a remark.
 _VAGUE = 0.3

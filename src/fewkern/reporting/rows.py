@@ -10,8 +10,6 @@ import numpy as np
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.reporting.formatting import is_missing
 
-__all__ = ["Rows", "sample_rows"]
-
 # Sparse samples are made dense for a report; beyond this many cells that would fill the memory.
 _MOST_CELLS = 50_000_000
 

@@ -20,8 +20,6 @@ from fewkern.plotting.model import ask, fitted_model, numbers, steps_of
 from fewkern.reporting.formatting import is_missing
 from fewkern.reporting.rows import Rows
 
-__all__ = ["Subject", "subject_of"]
-
 Vector = np.ndarray[Any, Any]
 # Rows whose cells are shuffled to see which features a column becomes, and columns for which that is done.
 _FEW_ROWS, _MOST_SHUFFLED = 200, 300

@@ -20,8 +20,6 @@ from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.vectors import in_units
 
-__all__ = ["DensityShape", "Reduction", "density_shape", "reduction"]
-
 Vector = np.ndarray[Any, Any]
 # Neighbors whose mean is the way back from components to columns, and those that vote on a class.
 _MEAN_OF, _VOTES = 10, 5

@@ -20,8 +20,6 @@ from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["Machine", "Usage", "usage"]
-
 Vector = np.ndarray[Any, Any]
 # The grid search of the comparison sees this many rows, and its winner is fitted to a few more.
 _MOST_SEARCHED, _MOST_FITTED, _FOLDS = 600, 3000, 3

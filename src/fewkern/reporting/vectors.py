@@ -32,19 +32,6 @@ from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = [
-    "Vectors",
-    "cancellation",
-    "coefficients",
-    "examples",
-    "in_units",
-    "nearest_vectors",
-    "row_columns",
-    "rows_of_vectors",
-    "similarity",
-    "vectors",
-]
-
 Vector = np.ndarray[Any, Any]
 Columns = list[tuple[str, list[str]]]
 # What a table shows at most: columns of the model, columns that name rows, vectors.

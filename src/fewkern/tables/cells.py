@@ -16,18 +16,6 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 
-__all__ = [
-    "Numbers",
-    "canonical",
-    "factorized",
-    "has_leading_zeros",
-    "holds_text",
-    "is_mark",
-    "nested",
-    "note_on_spellings",
-]
-__all__ += ["numbers", "numbers_as_written", "same_category", "speller", "texts"]
-
 # What people write where a number is missing; pandas already knows "", "NA", "NaN", "null", "None", "n/a".
 _MARKS = frozenset({"?", "-", "--", "–", ".", "*", "na", "n/k", "n.a.", "k.a.", "unknown", "missing", "none", "nil"})
 _MARKS |= {"#div/0!", "#value!", "#ref!", "#name?", "#num!", "#n/v", "inf", "+inf", "-inf", "infinity", "-infinity"}

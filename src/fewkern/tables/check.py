@@ -25,8 +25,6 @@ from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetc
 from fewkern.tables.resolve import Job, Request, resolve
 from fewkern.tables.suspect import deciding_columns, group_column
 
-__all__ = ["TableCheck", "check_table"]
-
 # A column is nearly constant if one value fills this share of the rows.
 _NEARLY = 0.99
 # Rows by which a column is tried alone.

@@ -16,8 +16,6 @@ from fewkern.reporting import formatting
 from fewkern.tables.cells import canonical, factorized, is_mark, numbers, same_category, speller, texts
 from fewkern.tables.dates import FORMATS, PARTS, days, part_values, parts_of, text_of_day
 
-__all__ = ["CategoryColumn", "Column", "DateColumn", "Encoded", "NumberColumn", "bad_cells"]
-
 
 @dataclass(frozen=True)
 class Encoded:

@@ -9,8 +9,6 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 
-__all__ = ["FORMATS", "ISO", "PARTS", "days", "find_format", "is_ambiguous", "parts_of", "part_values", "text_of_day"]
-
 ISO = "ISO8601"
 _ISO_TEXT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[-+]\d{2}:?\d{2})?)?")
 # What every format has: without it no format need be tried, which takes long for tables of many texts.

@@ -18,8 +18,6 @@ from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, 
 from fewkern.tables.frames import as_dask_frame, as_frame, as_parts, cut_short, draw_rows, listed, nearest, pandas
 from fewkern.tables.schema import Schema, infer_schema
 
-__all__ = ["TableEncoder", "TableWarning", "encode", "named"]
-
 
 class TableWarning(UserWarning):
     """Something about the cells of a table that the one who predicts should know."""

@@ -13,9 +13,6 @@ from fewkern.arrays.storable import storable
 from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, wilson
 from fewkern.reporting.formatting import label, number, percent
 
-__all__ = ["HeldOutRows", "Judgement", "is_rare", "judge_classes", "judge_density", "judge_fit", "judge_held_out"]
-__all__ += ["judge_numbers", "shown"]
-
 # Standard errors on either side of a 95% interval.
 _Z = 1.96
 

@@ -14,8 +14,6 @@ from fewkern.tables.columns import CategoryColumn, DateColumn, NumberColumn
 from fewkern.tables.dates import text_of_day
 from fewkern.tables.encoder import TableEncoder
 
-__all__ = ["SUFFIXES", "prepared", "write_code"]
-
 SUFFIXES = (".onnx", ".c", ".ino", ".js", ".mjs", ".sql")
 """Of the files that :func:`write_code` writes."""
 

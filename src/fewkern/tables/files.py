@@ -30,8 +30,6 @@ from fewkern.tables.text_files import (
     separated,
 )
 
-__all__ = ["find_files", "open_tables"]
-
 # A file of more bytes than this (of text, or eight for every cell of Parquet) is read in pieces: as cells it takes
 # several times as much memory, and so does the fit.
 STREAM_BYTES = 1 << 28

@@ -33,8 +33,6 @@ from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
 from fewkern.tables.suspect import contradiction, deciding_columns
 from fewkern.tables.target import left_out, target_values, weight_values
 
-__all__ = ["FittedTable", "fit_job", "fit_parts", "own_error"]
-
 # From this number of rows on, the model whose error was measured is kept: the rows held out would hardly change it, and
 # the fit takes half as long.
 _KEEP_ROWS = 20_000

@@ -17,9 +17,6 @@ from fewkern.arrays.partitions import NeedsMemoryError, is_collection
 from fewkern.arrays.sampling import row_keys, smallest_keys
 from fewkern.arrays.texts import missing_package
 
-__all__ = ["DrawnRows", "as_column", "as_dask_frame", "as_frame", "as_parts", "cut_short", "draw_rows", "fetch_rows"]
-__all__ += ["listed", "nearest", "pandas"]
-
 # Names, or sentences of one kind, that are shown.
 _SHOWN = 8
 

@@ -35,8 +35,6 @@ from fewkern.tables.target import known_targets, weight_values
 from fewkern.tables.tasks import TASKS
 from fewkern.tables.trial import check_loaded
 
-__all__ = ["TableModel"]
-
 # Settings of the estimator, and the values that leave them to it.
 _SETTINGS = {"prefer": "balanced", "n_vectors": None, "max_vectors": None, "class_weight": None, "n_components": "auto"}
 

@@ -22,8 +22,6 @@ from fewkern.tables.frames import as_column, as_dask_frame, as_frame, nearest
 from fewkern.tables.target import known_targets, target_values
 from fewkern.tables.tasks import TASKS
 
-__all__ = ["Predicting", "can", "note_on_gaps"]
-
 _TASKS_WITH = {
     "predict": ("classify", "regress"),
     "cdf": ("regress",),  # that of a density is another one

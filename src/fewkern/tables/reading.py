@@ -27,8 +27,6 @@ from fewkern.tables.text_files import (
     separated,
 )
 
-__all__ = ["PARQUET", "SUFFIXES", "ReadTable", "kind_of", "parquet_error", "read_file", "read_table"]
-
 PARQUET = (".parquet", ".pq")
 SUFFIXES = (*TEXT, ".json", ".jsonl", ".ndjson", *PARQUET, ".npz", ".xlsx", ".xls")
 # Half of a character, which no file but JSON can hold, and no table should.

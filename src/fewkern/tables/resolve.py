@@ -15,8 +15,6 @@ from fewkern.tables.suspect import extreme_targets, group_like, rare_class, tota
 from fewkern.tables.target import Target, resolve_targets, row_groups, row_weights
 from fewkern.tables.tasks import BY_CLASS, build, check_model
 
-__all__ = ["FEWEST_ROWS", "Job", "Request", "resolve"]
-
 FEWEST_ROWS = 4
 
 

@@ -23,8 +23,6 @@ from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberCol
 from fewkern.tables.dates import ISO, days, find_format, is_ambiguous, parts_of
 from fewkern.tables.frames import cut_short, listed, nearest, pandas
 
-__all__ = ["ColumnType", "Schema", "infer_schema", "infer_column"]
-
 # A column of text with more distinct values than this is a name or a key, not a category.
 _MOST_LEVELS = 100
 _UNNAMED = re.compile(r"(Unnamed: \d+|index|)", re.IGNORECASE)

@@ -17,8 +17,6 @@ from fewkern.tables.fitting import FittedTable, own_error
 from fewkern.tables.frames import pandas
 from fewkern.tables.resolve import Job
 
-__all__ = ["FitFacts", "facts_of", "short_facts", "summary", "vectors_frame"]
-
 # What the vectors of a learned model are.
 _ORIGINS = {
     "samples": ", rows of the table",

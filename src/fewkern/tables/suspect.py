@@ -16,9 +16,6 @@ from fewkern.tables.cells import factorized, holds_text, nested, texts
 from fewkern.tables.evaluate import Judgement, is_rare, shown
 from fewkern.tables.schema import Schema
 
-__all__ = ["contradiction", "deciding_columns", "extreme_targets", "group_column", "group_like", "rare_class"]
-__all__ += ["total_rows"]
-
 # Rows that may be extreme, at most.
 _MOST_EXTREME = 3
 _GROUP_NAME = re.compile(

@@ -26,9 +26,6 @@ from fewkern.tables.cells import (
 from fewkern.tables.columns import bad_cells
 from fewkern.tables.schema import infer_column
 
-__all__ = ["Target", "guess_task", "known_targets", "resolve_target", "resolve_targets", "row_groups", "row_weights"]
-__all__ += ["left_out", "target_values", "weight_values"]
-
 # Whole numbers with at most this many different ones are taken for classes.
 _MOST_CLASSES = 20
 

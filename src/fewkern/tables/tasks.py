@@ -8,8 +8,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-__all__ = ["BY_CLASS", "MODELS", "TASKS", "build", "check_model"]
-
 # task -> its models, of which the first is the default -> the estimator in fewkern
 MODELS: dict[str, dict[str, str]] = {
     "classify": {

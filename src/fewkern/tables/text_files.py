@@ -16,19 +16,6 @@ from typing import Any
 
 from fewkern.tables.frames import pandas
 
-__all__ = [
-    "TEXT",
-    "Marks",
-    "Style",
-    "comma_columns",
-    "decoded",
-    "find_style",
-    "header_row",
-    "marks_of",
-    "note_on_title",
-]
-__all__ += ["notes_on_names", "read_text", "separated"]
-
 TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _SEPARATORS = (",", ";", "\t", "|")
 _NAMES = {"\t": "tab", " ": "space"}

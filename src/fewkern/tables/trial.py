@@ -12,8 +12,6 @@ from fewkern.io.trial import check_answer, try_methods
 from fewkern.tables.encoder import TableWarning
 from fewkern.tables.tasks import TASKS
 
-__all__ = ["check_loaded"]
-
 # Attributes, and the class of what they hold; None where there may be nothing.
 _PARTS = {
     "encoder_": ("TableEncoder",),
