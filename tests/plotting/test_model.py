@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -22,16 +21,6 @@ FRAME = pd.DataFrame(X, columns=["age", "income"])
 
 def selector():
     return FeatureVectorSelector(max_vectors=4)
-
-
-def test_a_model_alone():
-    for given, names in ((X, ["feature 0", "feature 1"]), (FRAME, ["age", "income"])):
-        model = selector().fit(given)
-        found = fitted_model(model, given)
-        assert found.model is model
-        assert found.X is given
-        assert found.labels == found.names == names
-        assert fitted_model(model).names == names
 
 
 def test_the_last_step_of_a_pipeline_and_what_it_sees():
@@ -113,11 +102,6 @@ def test_the_table_model_of_the_package():
     assert found.model is model.estimator_
     assert found.labels[:2] == ["age", "income"]
     np.testing.assert_allclose(found.given_units(found.X)[:, :2], X)
-
-
-def test_sparse_samples_become_numbers():
-    np.testing.assert_array_equal(numbers(sp.csr_array(X)), X)
-    np.testing.assert_array_equal(numbers(FRAME), X)
 
 
 @pytest.mark.parametrize(

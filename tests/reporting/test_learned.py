@@ -116,9 +116,3 @@ def test_whether_rows_are_those_of_the_fit():
     # the residuals of least squares add up to zero on the rows of the fit; those of logistic regression say nothing
     other = was_fitted_to(subject_of(without, frame.iloc[:100], y[:100]))
     assert other == (without.loss_ == "logistic")
-
-
-def test_the_whole_page():
-    page = fewkern.report(moved_model(), *data(), settings=QUICK).html
-    for words in ("The fit moved them", "fewkern.to_c(model", "How the number of vectors was chosen"):
-        assert words in page

@@ -212,12 +212,6 @@ def test_controls_in_a_table_are_written_out():
     made.html.encode()
 
 
-def test_a_numeric_density_may_have_hostile_names_too():
-    X = pd.DataFrame({HOSTILE: np.random.default_rng(0).normal(size=60), "b": np.arange(60.0)})
-    page = Parsed(report(fewkern.ReducedSetDensity().fit(X), X, settings=QUICK).html)
-    assert not page.tags("script")
-
-
 def test_saved_where_it_should_be(tmp_path):
     model, X, y = iris_model()
     path = tmp_path / "r.html"

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -48,12 +47,6 @@ def test_rows_without_a_target_are_left_out_and_said():
     found = predict_held_out(subject, QUICK)
     assert found.how == "held out"
     np.testing.assert_array_equal(np.sort(subject.places[found.positions]), held)
-
-
-def test_the_best_of_a_grid_search():
-    _, X, y = iris_model()
-    search = GridSearchCV(fewkern.FeatureVectorDiscriminant(), {"max_vectors": [5, 10]}, cv=2).fit(X, y)
-    assert subject_of(search, X, y).core is search.best_estimator_
 
 
 @pytest.mark.parametrize("kind", ["polars", "sparse", "lists", "pandas with more columns"])

@@ -9,8 +9,8 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import fewkern
 from fewkern.reporting.holdout import predict_held_out
+from fewkern.reporting.quality import usage
 from fewkern.reporting.subject import subject_of
-from fewkern.reporting.usage import usage
 from tests.reporting.helpers import QUICK, iris_model, price_model
 from tests.reporting.test_tables import rents
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern.reporting.holdout import predict_held_out
@@ -15,10 +14,8 @@ from fewkern.reporting.vectors import (
     cancellation,
     coefficients,
     examples,
-    in_units,
     nearest_vectors,
     rows_of_vectors,
-    similarity,
     vectors,
 )
 from tests.reporting.helpers import QUICK, churn_model, customers, iris_model, price_model
@@ -86,15 +83,6 @@ def test_coefficients_are_those_of_the_scores():
     assert set(coefficients(subject_of(model, X, y))[1]) <= {"raises it", "lowers it"}
 
 
-def test_nearest_in_the_metric_of_the_kernel():
-    model, X, y = iris_model()
-    subject = subject_of(model, X, y)
-    width = model.kernel_.length_scale
-    V = model.vectors_
-    expected = (((X[:, None] - V[None]) / width) ** 2).sum(axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(nearest_vectors(subject, X), expected)
-
-
 @pytest.mark.parametrize("scale", ["std", "whiten"])
 def test_nearest_kernels_of_a_density(scale):
     X = np.random.default_rng(0).normal(size=(80, 2)) * [1, 5]
@@ -134,22 +122,6 @@ def test_vectors_of_another_table():
     assert "of the table that it was fitted to" in found.sentences[0]
 
 
-def test_units():
-    model, X, y = price_model()
-    found = in_units(subject_of(model, X, y))
-    np.testing.assert_allclose(found.given_units(found.X), X)
-    np.testing.assert_allclose(found.factor, 1 / model[0].scale_)
-    model, frame, y = churn_model()
-    assert in_units(subject_of(model, frame, y)) is None
-    bent = make_pipeline(StandardScaler(), _Cube(), fewkern.ParzenDensity()).fit(X)
-    assert in_units(subject_of(bent, X)) is None
-
-
-class _Cube(StandardScaler):
-    def transform(self, X, copy=None):
-        return np.asarray(X) ** 3
-
-
 def test_a_linear_map_keeps_nothing():
     X, y = iris_model()[1:]
     assert vectors(subject_of(fewkern.GraphEmbedding().fit(X, y), X, y), "class", (), 0) is None
@@ -177,22 +149,6 @@ def test_predictions_by_the_kept_rows_that_are_like_them():
         order = [i for i in model.indices_[np.argsort(distances, kind="stable")] if i != int(name)][:3]
         for shown, i in zip((first, second, third), order):
             assert re.fullmatch(rf"row {i} \([<>]?\d+%\): {meanings[i]}", shown)
-
-
-def test_likeness_is_a_cosine():
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    model = fewkern.FeatureVectorDiscriminant(kernel="linear", max_vectors=3).fit(X, X[:, 0] > 0)
-    subject = subject_of(model, X, X[:, 0] > 0)
-    V = model.vectors_
-    expected = V @ X[0] / np.linalg.norm(V, axis=1) / np.linalg.norm(X[0])
-    np.testing.assert_allclose(similarity(subject, X[0]), expected)
-
-
-def test_examples_of_numbers():
-    subject = subject_of(*price_model())
-    rows = examples(subject, predict_held_out(subject, QUICK), "price")[1]
-    low, middle, high = (float(row[2]) for row in rows)
-    assert low < middle < high
 
 
 def test_coefficients_that_cancel_have_no_effect_of_their_own():

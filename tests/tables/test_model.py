@@ -187,14 +187,6 @@ def test_a_density_never_sees_a_value_in_place_of_a_missing_one():
         TableModel(task="density").fit(frame.assign(b=frame["b"].where(frame.index >= 197)))
 
 
-def test_integer_targets_stay_integers():
-    frame = banana()
-    frame["side"] = np.where(frame["side"] == "left", 0.0, 1.0)
-    frame.loc[:3, "side"] = np.nan
-    predicted = TableModel(**QUICK).fit(frame, "side").predict(frame)
-    assert predicted.dtype.kind == "i"
-
-
 def test_the_habits_of_scikit_learn():
     frame = banana()
     X, y = frame[["x0", "x1"]], frame["side"]
@@ -249,18 +241,6 @@ def test_empty_tables_have_empty_answers(model):
     assert model.predict(none).shape == (0,)
     assert model.predict_proba(none).shape == (0, 2)
     assert TableModel(task="density").fit(banana()[["x0", "x1"]]).score_samples(none).shape == (0,)
-
-
-def test_compressed_models():
-    frame = messy()
-    model = TableModel(model="discriminant", max_vectors=8).fit(frame, "side")
-    before = model.estimator_.n_vectors_
-    short = model.compress(frame, n_vectors=2, tolerance=0.9)
-    assert short.facts_.vectors == short.estimator_.n_vectors_ == 2 < before
-    assert model.estimator_.n_vectors_ == before
-    assert short.judgement_ is None
-    assert "agreement with the long model" in dict(short.summary())
-    assert len(short.kept()) == 2
 
 
 def test_verbose_says_what_is_fitted(capsys):

@@ -123,12 +123,6 @@ def test_several_targets(tmp_path):
         model.report(frame)
 
 
-def test_n_vectors_and_prefer_reach_the_learner():
-    frame = patients()
-    assert TableModel(n_vectors=3, holdout=0).fit(frame, "ill").facts_.vectors == 3
-    assert TableModel(n_vectors=3, prefer="sparse", holdout=0).fit(frame, "ill").estimator_.prefer == "sparse"
-
-
 @pytest.mark.parametrize(
     ("settings", "target", "given", "message"),
     [

@@ -34,10 +34,11 @@ def show_line(text: str) -> None:
 
 
 @contextmanager
-def problems(outputs: Outputs | None = None) -> Iterator[None]:
-    """Report any error in one line on stderr, with exit code 1; an interrupt has the code 130."""
+def work(*inputs: Path) -> Iterator[Outputs]:
+    """The work of a command: any error is one line on stderr, with exit code 1; an interrupt has the code 130."""
+    outputs = Outputs(*inputs)
     try:
-        yield
+        yield outputs
     except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
@@ -47,10 +48,8 @@ def problems(outputs: Outputs | None = None) -> Iterator[None]:
         sys.stderr.write(f"fewkern: {printable(one_line(error))}\n")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        written = outputs.written if outputs is not None else []
-        sys.stderr.write(
-            f"fewkern: stopped; {'written: ' + ', '.join(written) if written else 'nothing was written'}.\n"
-        )
+        done = f"written: {', '.join(outputs.written)}" if outputs.written else "nothing was written"
+        sys.stderr.write(f"fewkern: stopped; {done}.\n")
         raise typer.Exit(130) from None
 
 
@@ -68,15 +67,14 @@ def read_one(table: Path, marks: Mapping[str, Any], quiet: bool) -> Any:
     """One table in memory; ``marks`` are separator, decimal mark and lines to skip."""
     from fewkern.tables.reading import read_table
 
-    return _noted(table, read_table(str(table), **marks), quiet)
+    return _noted(table, read_table(table, **marks), quiet)
 
 
-def open_table(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -> Any:
+def open_files(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -> Any:
     """One table from files, in memory or in parts."""
     from fewkern.tables.files import open_tables
 
-    found = open_tables(files, **marks, verbose=follows(quiet))
-    return _noted(files[0], found, quiet)
+    return _noted(files[0], open_tables(files, **marks, verbose=follows(quiet)), quiet)
 
 
 def _noted(table: Path, found: Any, quiet: bool) -> Any:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fewkern.arrays.frames import FrameParts
 from fewkern.arrays.namespace import Array
 from fewkern.base import path_of, vectors_moved
 from fewkern.datasets import make_banana
@@ -20,11 +24,18 @@ from fewkern.io.save import write_atomically
 from fewkern.plotting import WaterfallDisplay
 from fewkern.reporting import ReportSettings
 from fewkern.reporting.evaluation import wilson
-from fewkern.reporting.formatting import number, percent
+from fewkern.reporting.formatting import number, percent, plural
 from fewkern.tables.columns import Encoded
-from fewkern.tables.frames import nearest
+from fewkern.tables.frames import cut_short, draw_rows, fetch_rows, nearest
 from fewkern.tables.model import TableModel
+from fewkern.tables.predicting import note_on_gaps
 from fewkern.tables.target import known_targets, resolve_target
+
+if TYPE_CHECKING:
+    from fewkern.app._options import Beside
+
+# Points that a picture of a table in parts shows.
+_PICTURE_ROWS = 5_000
 
 
 def embedded_table() -> Any:
@@ -58,19 +69,7 @@ def rows_inside(model: TableModel) -> str:
     return f"{moved} But novelty is measured by rows, which the file holds, too: treat it as you treat the table."
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What should stand beside a prediction."""
-
-    proba: bool = False
-    interval: float | None = None
-    sets: float | None = None
-    novelty: bool = False
-    with_input: bool = False
-    id: str | None = None
-
-
-def predictions(model: TableModel, frame: Any, asked: Asked, encoded: Encoded) -> Any:
+def predictions(model: TableModel, frame: Any, asked: Beside, encoded: Encoded) -> Any:
     """Predictions, components or log densities for the rows of a table, as a data frame.
 
     ``encoded`` are the features of the rows.
@@ -87,7 +86,7 @@ def predictions(model: TableModel, frame: Any, asked: Asked, encoded: Encoded) -
     return pd.concat([beside, pd.DataFrame(named, index=frame.index)], axis=1)
 
 
-def _answers(model: TableModel, encoded: Encoded, asked: Asked) -> dict[str, Any]:
+def _answers(model: TableModel, encoded: Encoded, asked: Beside) -> dict[str, Any]:
     """Columns of what the model says."""
     if model.task_ == "density":
         columns: dict[str, Any] = {"log_density": model.score_samples(encoded)}
@@ -172,6 +171,67 @@ def score_line(model: TableModel, tally: Tally) -> list[str]:
         r2 = f", R² {1 - tally.squares / tally.spread:.3f}" if tally.spread else ""
         how_right = f"RMSE {number((tally.squares / tally.count) ** 0.5, 4)}{r2} on {tally.count:,} rows"
     return [f"the table has the target {model.target_!r}: {how_right}"]
+
+
+def _answer(model: TableModel, asked: Beside, _: int, part: Any) -> tuple[Any, Tally, tuple[str, ...]]:
+    """Predictions for a part of a table, how right they are, and remarks on its cells."""
+    encoded = model.encoder_.encode(part)
+    remarks = encoded.remarks + (note_on_gaps(encoded) if model.task_ == "density" else ())
+    return predictions(model, part, asked, encoded), tally_of(model, part, encoded), remarks
+
+
+@dataclass
+class Answers:
+    """Predictions for a table, part after part, and what is told of them once all have come."""
+
+    model: TableModel
+    table: Any
+    """A data frame, or parts."""
+    asked: Beside
+    verbose: bool = False
+    tally: Tally = field(default_factory=Tally)
+    _remarks: dict[str, str] = field(default_factory=dict)
+    _times: Counter[str] = field(default_factory=Counter)
+
+    def __iter__(self) -> Iterator[Any]:
+        answer = partial(_answer, self.model, self.asked)
+        if isinstance(self.table, FrameParts):
+            names, found = self.table.names, self.table.each(answer, "predicting", self.verbose)
+        else:
+            names, found = ("",), iter([answer(0, self.table)])
+        for name, (frame, tally, remarks) in zip(names, found):
+            self.tally = self.tally + tally
+            for remark in remarks:
+                # the same remark on other parts has other numbers and examples; names of columns are in quotes
+                alike = re.sub(r"('[^']*')|\d[\d,.]*|\(.*\)|\bhas\b|\bhave\b", r"\1", remark)
+                self._remarks.setdefault(alike, f"{name}: {remark}" if name else remark)
+                self._times[alike] += 1
+            yield frame
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is unusual about the cells, for every kind of remark the first part that it is about."""
+        told = []
+        for alike, remark in self._remarks.items():
+            others = self._times[alike] - 1
+            told.append(remark + (f" (also in {plural(others, 'other part')})" if others else ""))
+        return cut_short(told, "remarks on the columns")
+
+
+def picture_rows(model: TableModel, table: Any) -> Any:
+    """Rows for a picture that shows rows: all that are in memory, some of a table that comes in parts."""
+    if not isinstance(table, FrameParts):
+        return table
+    return draw_rows(table, _PICTURE_ROWS).frame if model.task_ in ("reduce", "density") else None
+
+
+def report_rows(model: TableModel, table: Any) -> tuple[Any, str]:
+    """Rows for a report, and what they are to the model: of a table in parts those that were held out, if any were."""
+    if not isinstance(table, FrameParts):
+        return table, "fitted"
+    if model.held_out_ is not None:
+        return fetch_rows(table, model.held_out_.rows), "new"
+    return draw_rows(table, _PICTURE_ROWS, model.targets).frame, "auto"
 
 
 def report_settings(files: Sequence[Path], seed: int = 0, rows: str = "auto") -> ReportSettings:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,9 @@ _HINTS = dict.fromkeys(
     (".onnx", ".c", ".ino", ".js", ".mjs", ".sql"), "'fewkern export' writes ONNX, C, JavaScript and SQL"
 )
 _HINTS |= {".xlsx": "a spreadsheet program reads .csv", ".xls": "a spreadsheet program reads .csv"}
+# How formulas begin in spreadsheet programs, and texts that begin so and are none.
+_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[-+][\d.,]+(e[-+]?\d+)?%?", re.IGNORECASE)
 
 
 class Outputs:
@@ -105,6 +110,79 @@ def _same(one: Path, other: Path) -> bool:
         return os.path.realpath(one) == os.path.realpath(other)
 
 
-def show_table(text: str) -> None:
-    """A part of a table on stdout: as it is for other programs, with escapes on a terminal."""
-    sys.stdout.write(printable(text, keep="\r\n\t") if sys.stdout.isatty() else text)
+def write_frames(frames: Iterable[Any], path: Path | None, harmless: bool = False) -> None:
+    """Write the parts of a table to a file, to a folder of Parquet files, or as CSV to standard output.
+
+    ``harmless``: texts that a spreadsheet program would take for formulas get an apostrophe.
+    """
+    from fewkern.io.save import write_atomically
+
+    frames = _without_formulas(frames) if harmless else frames
+    if path is None:
+        for k, frame in enumerate(frames):
+            text = frame.to_csv(index=False, header=k == 0)  # as it is for other programs, escaped on a terminal
+            sys.stdout.write(printable(text, keep="\r\n\t") if sys.stdout.isatty() else text)
+        sys.stdout.flush()
+    elif not path.suffix:
+        _write_folder(frames, path)
+    elif path.suffix.lower() in (".parquet", ".pq"):
+        write_atomically(path, lambda handle: _write_parquet(frames, handle))
+    else:
+        write_atomically(path, lambda handle: _write_text(frames, handle, path.name.lower()))
+
+
+def _write_text(frames: Iterable[Any], handle: Any, name: str) -> None:
+    packed = gzip.GzipFile(fileobj=handle, mode="wb", filename="", mtime=0) if name.endswith(".gz") else None
+    for k, frame in enumerate(frames):
+        frame.to_csv(packed or handle, index=False, sep="\t" if name.endswith(".tsv") else ",", header=k == 0)
+    if packed is not None:
+        packed.close()
+
+
+def _write_parquet(frames: Iterable[Any], handle: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    try:
+        for frame in frames:
+            schema = None if writer is None else writer.schema
+            try:
+                table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise ValueError(
+                    f"the columns of the parts do not go into one Parquet file ({error}); write .csv, or a folder."
+                ) from error
+            writer = writer or pq.ParquetWriter(handle, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _write_folder(frames: Iterable[Any], path: Path) -> None:
+    """A Parquet file for every part; the folder has its name once all are there."""
+    part = path.with_name(f".fewkern-{secrets.token_hex(8)}.part")
+    part.mkdir()
+    try:
+        for k, frame in enumerate(frames):
+            frame.to_parquet(part / f"part-{k:05d}.parquet", index=False)
+        if path.exists():
+            path.rmdir()  # it was empty when the work began
+        part.rename(path)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def _without_formulas(frames: Iterable[Any]) -> Iterator[Any]:
+    """The frames with an apostrophe before every name and text that a spreadsheet program would take for a formula."""
+    for frame in frames:
+        words = frame.select_dtypes(["object", "string", "category"])
+        yield frame.assign(**words.astype(object).map(_harmless)).rename(columns=_harmless)
+
+
+def _harmless(cell: Any) -> Any:
+    return (
+        f"'{cell}" if isinstance(cell, str) and cell.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(cell) else cell
+    )

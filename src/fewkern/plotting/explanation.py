@@ -11,7 +11,7 @@ import numpy as np
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.core.explanation import Explanation
 from fewkern.plotting.model import fitted_model, numbers
-from fewkern.plotting.style import ACCENT, CHOSEN, QUIET, Display, bars_height, draw_bars, label_bars, largest
+from fewkern.plotting.style import ACCENT, CHOSEN, QUIET, Display, bars_height, draw_bars, label_bars, largest, percent
 
 
 @dataclass
@@ -201,3 +201,62 @@ def _output(found: Explanation, output: Any, classes: bool) -> int:
 def _cell(cell: Any) -> str:
     """A cell, short: four figures of a number."""
     return f"{cell:.4g}" if isinstance(cell, (float, np.floating)) else str(cell)
+
+
+@dataclass(repr=False, eq=False)
+class ImportancesDisplay(Display):
+    """Features as bars, the most important one on top.
+
+    Parameters
+    ----------
+    importances : array of shape (n_features,)
+        Shares, which add up to one.
+    names : list of str
+        One per feature.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fewkern import KernelClassifier
+    >>> from fewkern.plotting import ImportancesDisplay
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), KernelClassifier()).fit(X, y)
+    >>> display = ImportancesDisplay.from_estimator(model)
+    >>> "proline" in [label.get_text() for label in display.ax_.get_yticklabels()]
+    True
+    """
+
+    importances: Any
+    names: Sequence[str]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, feature_names: Any = None, ax: Any = None) -> Self:
+        """Picture of ``feature_importances_`` of a fitted model, or of the model inside a Pipeline or a search.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, Pipeline or search
+        feature_names : list of str or None, default None
+            None takes the names of the columns that the model was fitted to.
+        ax : matplotlib axes or None, default None
+        """
+        found = fitted_model(estimator)
+        importances = to_numpy(found.model.feature_importances_)
+        names = found.names if feature_names is None else [str(name) for name in feature_names]
+        if len(names) != len(importances):
+            raise ValueError(
+                f"ImportancesDisplay: the model has {len(importances)} features, got {len(names)} names; give one name "
+                "per feature that reaches the model."
+            )
+        return cls(importances, names).plot(ax)
+
+    def _size(self) -> tuple[float, float]:
+        return super()._size()[0], bars_height(len(self.importances))
+
+    def _draw(self, ax: Any) -> None:
+        draw_bars(ax, np.asarray(self.importances), self.names, "{:.1%}")
+        ax.set_xlabel("share in the variation of the model")
+        percent(ax.xaxis)

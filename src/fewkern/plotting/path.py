@@ -99,19 +99,17 @@ class PathDisplay(Display):
         band = np.where(np.isfinite(spread), spread, 0.0)
         x, error, low, high = x[seen], *(self._shown(values[seen]) for values in (y, y - band, y + band))
         others = [(value, sizes, self._shown(errors)) for value, sizes, errors in self._others()]
+        label, color, form, width = self._label() or None, ACCENT, "-" if len(x) > 1 else "o", 2.0
+        if self._origins:
+            (label, color), form, width = _ORIGINS[path.setting["origin"]], "o-", 2.5
         for i, (value, sizes, errors) in enumerate(others):
+            name, other = f"other {_words(self._first)}s" if i == 0 else None, QUIET
             if self._origins:
-                name, color = _ORIGINS[value]
-                ax.plot(sizes, errors, "o-", color=color, lw=1.5, ms=4, label=name)
-            else:
-                ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {_words(self._first)}s" if i == 0 else None)
-        color = _ORIGINS[path.setting["origin"]][1] if self._origins else ACCENT
+                name, other = _ORIGINS[value]
+            ax.plot(sizes, errors, "o-" if self._origins else "-", color=other, lw=width - 1, ms=4, label=name)
         if band.any():
             ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0, label="± one standard error")
-        if self._origins:
-            ax.plot(x, error, "o-", color=color, lw=2.5, ms=4, label=self._label())
-        else:
-            ax.plot(x, error, "-" if len(x) > 1 else "o", color=color, lw=2, label=self._label() or None)
+        ax.plot(x, error, form, color=color, lw=width, ms=4 if self._origins else None, label=label)
         size = float(to_numpy(path.curve[0])[path.chosen[-1]])
         chosen = self._shown(y[[path.chosen[-1]]])
         ax.plot([size], chosen, "o", color=CHOSEN, ms=9, zorder=5, label=f"chosen: {self._chosen(size)}{self.remark}")
@@ -168,8 +166,6 @@ class PathDisplay(Display):
 
     def _label(self) -> str:
         """The settings of the chosen path."""
-        if self._origins:
-            return _ORIGINS[self.path.setting["origin"]][0]
         names = list(self.path.setting)[: -1 if self.path.size is None else None]
         return ", ".join(f"{_words(name)} {self.path.setting[name]:.3g}" for name in names)
 

@@ -12,10 +12,9 @@ from fewkern.reporting.evaluation import decides_alone
 from fewkern.reporting.formatting import Table, as_table, label, number, percent
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.importances import Importances, importances
-from fewkern.reporting.quality import Quality, baselines, quality
+from fewkern.reporting.quality import Quality, Usage, baselines, quality, usage
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
-from fewkern.reporting.usage import Usage, usage
 from fewkern.reporting.vectors import Vectors, examples, row_columns, vectors
 
 

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.reporting.evaluation import losses
 from fewkern.reporting.formatting import cell, is_missing, number, percent
 from fewkern.reporting.holdout import rarer
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-Vector = np.ndarray[Any, Any]
 # Rows that are predicted again and again; more make the numbers hardly more certain.
 _MOST_ROWS, _MOST_DEPENDENCE_ROWS = 1000, 200
 # Predictions of all these rows that importances may cost: five per column, fewer where columns are many.
@@ -100,7 +99,7 @@ def importances(subject: Subject, seed: int) -> Importances:
     )
 
 
-def _error(subject: Subject, positions: Vector, samples: Vector) -> float:
+def _error(subject: Subject, positions: Array, samples: Array) -> float:
     """Error rate or mean absolute error on some rows, with the given features."""
     assert subject.truth is not None
     return float(losses(subject.truth[positions], subject.predict(samples), subject.task == "classify").mean())
@@ -136,7 +135,7 @@ def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> Pa
     return PartialDependence(subject.rows.names[j], values, kind, curves)
 
 
-def _values(subject: Subject, j: int) -> tuple[Vector, tuple[Any, ...], str]:
+def _values(subject: Subject, j: int) -> tuple[Array, tuple[Any, ...], str]:
     """Rows that hold some values of a column, in order, the values, and their kind."""
     numbers, kind = subject.numbers(j), "number"
     if numbers is None:
@@ -157,7 +156,7 @@ def _values(subject: Subject, j: int) -> tuple[Vector, tuple[Any, ...], str]:
     return np.array([cells.index(name) for name in names]), tuple(names), "category"
 
 
-def _means(subject: Subject, samples: Vector) -> Vector:
+def _means(subject: Subject, samples: Array) -> Array:
     """Mean prediction, or mean probability per class (share of the predictions, where the model has none)."""
     if subject.task == "regress":
         return np.atleast_1d(subject.predict(samples).mean())

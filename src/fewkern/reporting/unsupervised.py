@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import scale
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.density import in_units as mixture_in_units
 from fewkern.reporting.evaluation import EACH_ROW, normal_log_density
@@ -20,7 +20,6 @@ from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.vectors import in_units
 
-Vector = np.ndarray[Any, Any]
 # Neighbors whose mean is the way back from components to columns, and those that vote on a class.
 _MEAN_OF, _VOTES = 10, 5
 _MOST_ROWS = 3000
@@ -34,7 +33,7 @@ class Reduction:
 
     how: str
     """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.holdout.Predictions`."""
-    components: Vector
+    components: Array
     """Of all rows, at most the first four, shape ``(n, k)``."""
     total: int
     """Number of components."""
@@ -43,9 +42,9 @@ class Reduction:
     accuracy: tuple[tuple[str, float], ...]
     """Share of rows whose class its nearest rows name, where classes were given: on components, on all columns."""
     columns: tuple[str, ...]
-    correlations: Vector
+    correlations: Array
     """Of columns (features, where a column becomes several) with components, shape ``(d, k)``."""
-    weights: Vector | None
+    weights: Array | None
     """Of the features in the components of a linear map, shape ``(d, k)``."""
     worst: tuple[tuple[int, float], ...]
     """Rows that are recovered worst: position and mean distance in units of spread."""
@@ -91,7 +90,7 @@ def reduction(subject: Subject, settings: ReportSettings) -> Reduction:
     )
 
 
-def _parts(train: Vector, test: Vector, seed: int) -> tuple[Vector, Vector]:
+def _parts(train: Array, test: Array, seed: int) -> tuple[Array, Array]:
     """Rows to learn the way back from, and rows to try it on; of new rows one half each."""
     rng = np.random.default_rng(seed)
     if not len(train):
@@ -101,14 +100,14 @@ def _parts(train: Vector, test: Vector, seed: int) -> tuple[Vector, Vector]:
     return (train, test) if len(train) else (test, test)
 
 
-def _recover(T: Vector, X: Vector, new: Vector) -> Vector:
+def _recover(T: Array, X: Array, new: Array) -> Array:
     """Rows from components: the mean of the rows with the nearest components."""
     if not T.shape[1]:
         return np.broadcast_to(X.mean(axis=0), (len(new), X.shape[1]))
     return np.asarray(KNeighborsRegressor(min(_MEAN_OF, len(T))).fit(T, X).predict(new))
 
 
-def _accuracies(subject: Subject, T: Vector, X: Vector, train: Vector, test: Vector) -> tuple[tuple[str, float], ...]:
+def _accuracies(subject: Subject, T: Array, X: Array, train: Array, test: Array) -> tuple[tuple[str, float], ...]:
     y = subject.truth
     if y is None or not T.shape[1] or len(set(y.tolist())) > max(2, len(y) // 5):
         return ()
@@ -147,7 +146,7 @@ class DensityShape:
     mixture: KernelMixture
     columns: tuple[str, ...]
     """One per column of the mixture."""
-    samples: Vector
+    samples: Array
     """Some rows, in the same units."""
     gain: tuple[float, float, float]
     """Mean log density of rows that were held out, less that of one normal distribution; and its 95% interval."""
@@ -165,7 +164,7 @@ class DensityShape:
 
 def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
     """Evaluate a density on rows that it was not fitted to, beside one normal distribution."""
-    complete: Vector = np.asarray(np.isfinite(subject.samples).all(axis=1))
+    complete: Array = np.asarray(np.isfinite(subject.samples).all(axis=1))
     model, train, test, how = try_out(subject, settings)
     test = test[complete[test]]
     learn = train[complete[train]] if len(train) else test

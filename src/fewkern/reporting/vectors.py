@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.classes import ClassMixtures
@@ -32,7 +32,6 @@ from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-Vector = np.ndarray[Any, Any]
 Columns = list[tuple[str, list[str]]]
 # What a table shows at most: columns of the model, columns that name rows, vectors.
 _MOST_COLUMNS, _MOST_NAMES, _MOST_VECTORS = 15, 2, 30
@@ -189,7 +188,7 @@ def vectors(subject: Subject, target: str, order: tuple[str, ...], seed: int) ->
     return Vectors(table, len(coef), moved, len(assigned), _sentences(subject, places, moved))
 
 
-def coefficients(subject: Subject) -> tuple[Vector, list[str]]:
+def coefficients(subject: Subject) -> tuple[Array, list[str]]:
     """One number per vector, and what it means: the coefficient of the largest size, or the weight."""
     expansion = subject.core.expansion_
     if isinstance(expansion, KernelMixture):
@@ -237,7 +236,7 @@ def _meaning(subject: Subject, outputs: int, k: int, value: float) -> str:
     return f"{'for' if value > 0 else 'against'} {label(subject.classes[k])}"
 
 
-def nearest_vectors(subject: Subject, X: Vector) -> Vector:
+def nearest_vectors(subject: Subject, X: Array) -> Array:
     """For every row of ``X`` the vector that is nearest, in the metric of the kernel (and of its own width)."""
     expansion, V = subject.core.expansion_, subject.vectors
     mixtures = expansion.mixtures if isinstance(expansion, ClassMixtures) else (expansion,)
@@ -258,7 +257,7 @@ def nearest_vectors(subject: Subject, X: Vector) -> Vector:
     return np.argmax(K - 0.5 * to_numpy(expansion.kernel.diag(V))[None, :], axis=1)
 
 
-def _nearby(subject: Subject, positions: Vector) -> str:
+def _nearby(subject: Subject, positions: Array) -> str:
     """The targets of some rows in a few words."""
     if subject.truth is None or not len(positions):
         return ""
@@ -325,7 +324,7 @@ def examples(subject: Subject, found: Predictions, target: str) -> Table:
     return (*head, *["most similar"] * (len(rows[0]) - len(head))), rows
 
 
-def similarity(subject: Subject, x: Vector) -> Vector:
+def similarity(subject: Subject, x: Array) -> Array:
     """Similarity of a row to the vectors: the cosine of the angle in feature space."""
     expansion, row = subject.core.expansion_, x[None, :]
     values = _kernel(expansion, row)[0]
@@ -335,7 +334,7 @@ def similarity(subject: Subject, x: Vector) -> Vector:
     return np.asarray(values / np.where(norms > 0, norms, 1.0))
 
 
-def _kernel(expansion: KernelExpansion | GaussianExpansion, X: Vector) -> Vector:
+def _kernel(expansion: KernelExpansion | GaussianExpansion, X: Array) -> Array:
     """Kernel values of rows and vectors, ``(n, m)``."""
     if isinstance(expansion, GaussianExpansion):
         return np.asarray(to_numpy(expansion.basis.columns(expansion.basis.prepared(X))))

@@ -18,12 +18,12 @@ from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
 from fewkern.reporting.evaluation import Counted
 from fewkern.reporting.formatting import label, number, percent, plural
+from fewkern.tables.cells import days
 from fewkern.tables.columns import CategoryColumn
-from fewkern.tables.dates import days
 from fewkern.tables.encoder import TableEncoder
+from fewkern.tables.evaluate import deciding_columns
 from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
-from fewkern.tables.resolve import Job, Request, resolve
-from fewkern.tables.suspect import deciding_columns, group_column
+from fewkern.tables.resolve import Job, Request, group_column, resolve
 
 # A column is nearly constant if one value fills this share of the rows.
 _NEARLY = 0.99

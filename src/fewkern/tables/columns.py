@@ -13,8 +13,21 @@ import numpy as np
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.reporting import formatting
-from fewkern.tables.cells import canonical, factorized, is_mark, numbers, same_category, speller, texts
-from fewkern.tables.dates import FORMATS, PARTS, days, part_values, parts_of, text_of_day
+from fewkern.tables.cells import (
+    FORMATS,
+    PARTS,
+    canonical,
+    days,
+    factorized,
+    is_mark,
+    numbers,
+    part_values,
+    parts_of,
+    same_category,
+    speller,
+    text_of_day,
+    texts,
+)
 
 
 @dataclass(frozen=True)

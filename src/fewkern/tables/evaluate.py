@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
-from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, wilson
+from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, decides_alone, wilson
 from fewkern.reporting.formatting import label, number, percent
 
 # Standard errors on either side of a 95% interval.
@@ -248,3 +249,31 @@ def judge_density(values: Array, normal: Array) -> Judgement:
     """Mean log density of rows held out; ``normal`` is that of one normal distribution."""
     found = _judge("log density", (-values, -normal, None), "one normal distribution", EACH_ROW)
     return replace(found, value=-found.value, low=-found.high, high=-found.low, baseline=-found.baseline)
+
+
+def contradiction(judged: Judgement | None, cross_validated: float | None) -> list[str]:
+    """A cross-validated error that the held-out error contradicts, by four standard errors and a factor of two."""
+    if judged is None or cross_validated is None or judged.how != "held out" or judged.targets:
+        return []
+    held, error = judged.value, (judged.high - judged.low) / 4
+    low, high = sorted((held, cross_validated))
+    if abs(held - cross_validated) <= 4 * error or high <= 2 * low:
+        return []
+    errors = shown(cross_validated, judged.measure), shown(held, judged.measure)
+    two = f"the cross-validated error ({errors[0]}) and the held-out error ({errors[1]})"
+    why = "a few rows decide which of them is large; look at these rows before you trust either"
+    return [f"{two} contradict each other: {why}"]
+
+
+def deciding_columns(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
+    """Columns that alone predict the target, as one that was filled in afterwards does.
+
+    ``fitted`` and ``new`` are features and targets of rows that the columns are fitted to, and of others.
+    """
+    (X, y), (Z, truth) = fitted, new
+    said = []
+    for name in names if len(encoder.columns) > 1 else ():
+        own = encoder.features_of(name)
+        if decides_alone((X[:, own], Z[:, own]), (y, truth), job.task == "classify"):
+            said.append(f"column {name!r} alone decides: is it known before {job.target!r} is? If not, drop it")
+    return said

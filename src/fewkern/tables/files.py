@@ -16,19 +16,9 @@ from typing import Any
 
 from fewkern.arrays.frames import FrameParts, require_dask
 from fewkern.arrays.texts import missing_package
+from fewkern.tables import text_files
 from fewkern.tables.frames import pandas
 from fewkern.tables.reading import PARQUET, SUFFIXES, ReadTable, kind_of, parquet_error, read_file
-from fewkern.tables.text_files import (
-    TEXT,
-    Marks,
-    Style,
-    comma_columns,
-    decoded,
-    find_style,
-    marks_of,
-    read_text,
-    separated,
-)
 
 # A file of more bytes than this (of text, or eight for every cell of Parquet) is read in pieces: as cells it takes
 # several times as much memory, and so does the fit.
@@ -100,7 +90,7 @@ def open_tables(
         ``frame`` is a data frame of pandas, or :class:`~fewkern.arrays.frames.FrameParts`, which
         :meth:`TableModel.fit` takes.
     """
-    marks = marks_of(sep, decimal, skip)
+    marks = text_files.marks_of(sep, decimal, skip)
     if len(files) == 1 and not _is_large(files[0]):
         return read_file(files[0], marks)
     require_dask(f"several files, and files of more than {STREAM_BYTES >> 20} MiB, are read")
@@ -172,7 +162,7 @@ class _Opened:
     types: dict[str, str]
     """What the columns hold, where the file says so."""
     notes: tuple[str, ...] = ()
-    style: Style | None = None
+    style: text_files.Style | None = None
     """How a text file is written."""
 
 
@@ -187,21 +177,21 @@ def _is_large(path: Path) -> bool:
         except ValueError:
             return False  # whoever reads it says what is wrong
         return bool(8 * meta.num_rows * meta.num_columns > STREAM_BYTES)
-    return suffix in TEXT and path.stat().st_size > STREAM_BYTES
+    return suffix in text_files.TEXT and path.stat().st_size > STREAM_BYTES
 
 
-def _open_file(path: Path, marks: Marks, style: Style | None) -> _Opened:
+def _open_file(path: Path, marks: text_files.Marks, style: text_files.Style | None) -> _Opened:
     """The pieces of a file; ``style`` is that of the first file of a table, if this is another one."""
     suffix, packed = kind_of(path)
     if suffix in PARQUET and not packed:
         return _open_parquet(path)
-    if suffix in TEXT and not packed and path.is_file() and path.stat().st_size:
+    if suffix in text_files.TEXT and not packed and path.is_file() and path.stat().st_size:
         return _open_text(path, marks, style)
     found = read_file(path, marks)
     return _Opened(path, [_Piece(path.name, partial(_whole_file, path, marks))], found.frame.iloc[:0], {}, found.notes)
 
 
-def _whole_file(path: Path, marks: Marks) -> Any:
+def _whole_file(path: Path, marks: text_files.Marks) -> Any:
     return read_file(path, marks).frame
 
 
@@ -258,19 +248,19 @@ def _family(kind: Any) -> str:
     return "truth values" if types.is_boolean(kind) else str(kind)
 
 
-def _open_text(path: Path, marks: Marks, style: Style | None) -> _Opened:
+def _open_text(path: Path, marks: text_files.Marks, style: text_files.Style | None) -> _Opened:
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise ValueError(f"{path.name} is UTF-16, which cannot be read in pieces; save it as UTF-8.")
-    text, notes = decoded(path.name, head if len(head) < _HEAD_BYTES else _whole_lines(head))
+    text, notes = text_files.decoded(path.name, head if len(head) < _HEAD_BYTES else _whole_lines(head))
     if not text.strip():
         raise ValueError(f"{path.name} is empty.")
     if style is None:
-        style = find_style(text, kind_of(path)[0], marks)
-        first, more = separated(path.name, text, replace(style, commas=()))
+        style = text_files.find_style(text, kind_of(path)[0], marks)
+        first, more = text_files.separated(path.name, text, replace(style, commas=()))
         notes += style.notes + more
-        style = replace(style, commas=comma_columns(first) if style.commas is None else ())
+        style = replace(style, commas=text_files.comma_columns(first) if style.commas is None else ())
     below = replace(style, skip=0)
     start = len(b"".join(head.splitlines(keepends=True)[: style.skip]))
     places = _line_ends(path, start)
@@ -280,7 +270,14 @@ def _open_text(path: Path, marks: Marks, style: Style | None) -> _Opened:
         lines = partial(_lines, path, header, place)
         name = f"{path.name}, bytes {place[0]:,} to {place[1]:,}"
         pieces.append(_Piece(name, partial(_read_lines, lines, below), partial(_count_lines, lines, below)))
-    return _Opened(path, pieces, separated(path.name, decoded(path.name, header)[0], below)[0], {}, notes, style)
+    return _Opened(
+        path,
+        pieces,
+        text_files.separated(path.name, text_files.decoded(path.name, header)[0], below)[0],
+        {},
+        notes,
+        style,
+    )
 
 
 def _lines(path: Path, header: bytes, place: tuple[int, int]) -> str:
@@ -288,16 +285,16 @@ def _lines(path: Path, header: bytes, place: tuple[int, int]) -> str:
     with path.open("rb") as file:
         file.seek(place[0])
         content = file.read(place[1] - place[0])
-    return decoded("this piece", header + content)[0]
+    return text_files.decoded("this piece", header + content)[0]
 
 
-def _read_lines(text: Callable[[], str], style: Style) -> Any:
-    return separated("this piece", text(), style)[0]
+def _read_lines(text: Callable[[], str], style: text_files.Style) -> Any:
+    return text_files.separated("this piece", text(), style)[0]
 
 
-def _count_lines(text: Callable[[], str], style: Style) -> int:
+def _count_lines(text: Callable[[], str], style: text_files.Style) -> int:
     try:  # one column is enough, and faster
-        return len(read_text(text(), style.sep, columns=[0]))
+        return len(text_files.read_text(text(), style.sep, columns=[0]))
     except pandas().errors.ParserError:
         return len(_read_lines(text, style))  # which says what is wrong
 

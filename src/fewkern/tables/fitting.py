@@ -23,14 +23,21 @@ from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
 from fewkern.core import population
-from fewkern.reporting.evaluation import linear_predictions
+from fewkern.reporting.evaluation import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
+from fewkern.tables.evaluate import (
+    HeldOutRows,
+    Judgement,
+    contradiction,
+    deciding_columns,
+    judge_density,
+    judge_fit,
+    judge_held_out,
+)
 from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
-from fewkern.tables.suspect import contradiction, deciding_columns
 from fewkern.tables.target import left_out, target_values, weight_values
 
 # From this number of rows on, the model whose error was measured is kept: the rows held out would hardly change it, and
@@ -225,7 +232,7 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
     if job.task == "density":
         unit = np.log(part.encoder.scale_).sum()
         values = np.asarray(part.estimator.score_samples(new)) - unit
-        return None, judge_density(values, _normal(train, new) - unit)
+        return None, judge_density(values, normal_log_density(train, new) - unit)
     assert job.y is not None
     y, truth, weights = job.y[part.rows], job.y[test], job.loss_weights(part.rows)
     probabilities = part.estimator.predict_proba(new) if hasattr(part.estimator, "predict_proba") else None
@@ -234,14 +241,6 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
     linear = linear_predictions(train, y, new, job.task, 0, weights)
     labels = getattr(part.estimator, "classes_", job.target)
     return held_out, judge_held_out(job.task, held_out, (y, weights), linear, labels)
-
-
-def _normal(train: Array, new: Array) -> Array:
-    """Log density of one normal distribution, kept from being flat by a little of the unit."""
-    d = train.shape[1]
-    cov = np.atleast_2d(np.cov(train, rowvar=False)) + 1e-6 * np.eye(d)
-    z = np.linalg.solve(np.linalg.cholesky(cov), (new - train.mean(axis=0)).T)
-    return np.asarray(-0.5 * ((z**2).sum(axis=0) + d * np.log(2 * np.pi) + np.linalg.slogdet(cov)[1]))
 
 
 def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, FittedTable]:
