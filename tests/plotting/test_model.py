@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, TableModel
 from fewkern.datasets import make_banana
-from fewkern.plotting.model import fitted_model, numbers
+from fewkern.plotting.fitted import as_numbers, fitted_model
 
 X, y = make_banana(60)
 FRAME = pd.DataFrame(X, columns=["age", "income"])
@@ -49,7 +49,7 @@ def test_pipelines_inside_of_pipelines_and_searches():
     assert found.labels[1] == "income"
     outer = make_pipeline(SimpleImputer(), make_pipeline(StandardScaler(), selector())).fit(FRAME)
     found = fitted_model(outer, FRAME)
-    np.testing.assert_allclose(numbers(found.X), StandardScaler().fit_transform(X))
+    np.testing.assert_allclose(as_numbers(found.X), StandardScaler().fit_transform(X))
     np.testing.assert_allclose(found.given_units(found.X), X)
 
 
@@ -71,7 +71,7 @@ def test_a_step_that_changes_more_than_the_unit_is_named():
     frame = FRAME - FRAME.min()
     found = fitted_model(make_pipeline(logarithm, selector()).fit(frame), frame)
     assert found.labels == ["age (after FunctionTransformer)", "income (after FunctionTransformer)"]
-    np.testing.assert_allclose(found.given_units(numbers(found.X)), np.log1p(frame))
+    np.testing.assert_allclose(found.given_units(as_numbers(found.X)), np.log1p(frame))
     turned = make_pipeline(FunctionTransformer(np.negative, feature_names_out="one-to-one"), selector()).fit(FRAME)
     assert fitted_model(turned, FRAME).labels[0] == "age (after FunctionTransformer)"
 

@@ -1,6 +1,5 @@
 """Where a model errs, and what it states about its own uncertainty."""
 
-
 import numpy as np
 import pytest
 from sklearn import metrics

@@ -10,8 +10,8 @@ import pytest
 import fewkern
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.holdout import predict_held_out, was_fitted_to
+from fewkern.reporting.kept import examples, nearest_vectors, rows_of_vectors, similarity, vectors
 from fewkern.reporting.subject import subject_of
-from fewkern.reporting.vectors import examples, nearest_vectors, rows_of_vectors, similarity, vectors
 from tests.reporting.helpers import QUICK
 
 

@@ -9,8 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 import fewkern
 from fewkern.reporting.holdout import predict_held_out
-from fewkern.reporting.subject import subject_of
-from fewkern.reporting.vectors import (
+from fewkern.reporting.kept import (
     cancellation,
     coefficients,
     examples,
@@ -18,6 +17,7 @@ from fewkern.reporting.vectors import (
     rows_of_vectors,
     vectors,
 )
+from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, customers, iris_model, price_model
 
 

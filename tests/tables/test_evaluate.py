@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics import r2_score, root_mean_squared_error
 
 from fewkern.reporting.evaluation import normal_log_density, wilson
-from fewkern.tables.evaluate import (
+from fewkern.tables.judgement import (
     HeldOutRows,
     judge_classes,
     judge_density,

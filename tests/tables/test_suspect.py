@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fewkern import TableModel
-from fewkern.tables.evaluate import HeldOutRows, contradiction, judge_classes, judge_numbers
+from fewkern.tables.judgement import HeldOutRows, contradiction, judge_classes, judge_numbers
 from fewkern.tables.resolve import extreme_targets, rare_class, total_rows
 from tests.tables.test_roles import patients
 

@@ -108,7 +108,7 @@ def fit(
             _show(fitted)
         with warnings_as_notes(quiet), outputs.together():
             outputs.write(model_file, fitted.save)
-            drawn = jobs.figure(fitted, jobs.picture_rows(fitted, frame))
+            drawn = jobs.picture_of(fitted, jobs.picture_rows(fitted, frame))
             if drawn is not None:
                 outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
             if report is not None:
@@ -221,7 +221,7 @@ def explain(
 
         found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
         with warnings_as_notes(quiet):
-            steps = jobs.steps_of(found, frame, row)
+            steps = jobs.waterfall_of(found, frame, row)
         for line in jobs.step_lines(steps):
             show_line(line)
         if picture is not None:
@@ -257,7 +257,7 @@ def plot(
         picture = outputs.claim(picture, PICTURE)
         from fewkern.app import jobs
 
-        drawn = jobs.figure(jobs.load_table_model(model))
+        drawn = jobs.picture_of(jobs.load_table_model(model))
         if drawn is None:
             raise ValueError(
                 "this model has no path of errors to draw, and is no density; the picture of components is drawn by "

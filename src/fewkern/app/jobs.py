@@ -251,7 +251,7 @@ def as_json(model: TableModel, **more: Any) -> str:
     return json.dumps({**told, **more}, indent=2, ensure_ascii=False, default=str)
 
 
-def figure(model: TableModel, frame: Any = None) -> Any:
+def picture_of(model: TableModel, frame: Any = None) -> Any:
     """The picture of a model: path, density, or samples on components; None where there is nothing to draw."""
     import matplotlib
 
@@ -276,7 +276,7 @@ def figure(model: TableModel, frame: Any = None) -> Any:
     return PathDisplay.from_estimator(estimator).figure_ if path_of(estimator) else None
 
 
-def steps_of(model: TableModel, frame: Any, row: int) -> WaterfallDisplay:
+def waterfall_of(model: TableModel, frame: Any, row: int) -> WaterfallDisplay:
     """What every column contributes to the prediction for one row."""
     if not hasattr(model, "explain"):
         raise ValueError(f"explain: a model of the task {model.task_!r} predicts nothing that columns could explain.")

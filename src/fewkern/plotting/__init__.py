@@ -6,7 +6,7 @@ What scikit-learn draws is not repeated here: residuals (``PredictionErrorDispla
 """
 
 from fewkern.plotting.density import DensityDisplay
-from fewkern.plotting.explanation import ImportancesDisplay, SharesDisplay, WaterfallDisplay
+from fewkern.plotting.features import ImportancesDisplay, SharesDisplay, WaterfallDisplay
 from fewkern.plotting.intervals import IntervalsDisplay, NoveltyDisplay
 from fewkern.plotting.path import FisherPathDisplay, PathDisplay
 from fewkern.plotting.vectors import AccuracyDisplay, ComponentsDisplay, VectorsDisplay

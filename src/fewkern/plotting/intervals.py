@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from fewkern.arrays.namespace import to_numpy
-from fewkern.plotting.model import fitted_model
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, legend_below, percent
+from fewkern.plotting.fitted import fitted_model
+from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, legend_below, percent_ticks
 
 # Bars of a histogram over the whole range of novelties.
 _BARS = 40
@@ -145,7 +145,7 @@ class NoveltyDisplay(Display):
             weights = np.full(len(values), 1 / len(values))
             ax.hist(values, bins=edges, weights=weights, color=color, alpha=0.55, label=label)
         ax.set(xlabel="novelty: what the kept vectors do not explain of a sample", ylabel="share of the samples")
-        percent(ax.yaxis)
+        percent_ticks(ax.yaxis)
         legend_below(ax)
 
 

@@ -11,8 +11,8 @@ from sklearn.base import is_classifier, is_regressor
 from fewkern.arrays.namespace import to_numpy
 from fewkern.base import path_of
 from fewkern.core.path import Path
-from fewkern.plotting.model import fitted_model
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, count_ticks, legend_below, percent
+from fewkern.plotting.fitted import fitted_model
+from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, count_ticks, legend_below, percent_ticks
 
 # What the errors of a path are called, and what a picture calls them.
 _SQUARED = "mean squared leave-one-out error"
@@ -129,7 +129,7 @@ class PathDisplay(Display):
         measure = self.path.measure
         ax.set_ylabel(self.measure or _WORDS.get(measure, measure))
         if measure == "cross-validated error" and self.measure is None:
-            percent(ax.yaxis)
+            percent_ticks(ax.yaxis)
         if not self._counts:
             ax.set_xlabel(_words(list(self.path.axes)[-1]))
         else:
@@ -226,7 +226,7 @@ class FisherPathDisplay(Display):
         right.plot(self.alphas, self.errors, "s--", color=CHOSEN, lw=1.5, ms=5)
         right.set_ylabel("training samples misclassified", color=CHOSEN)
         right.set_ylim(bottom=0)
-        percent(right.yaxis)
+        percent_ticks(right.yaxis)
         right.spines["top"].set_visible(False)
 
 

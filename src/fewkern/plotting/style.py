@@ -92,7 +92,7 @@ def count_ticks(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
-def percent(axis: Any) -> None:
+def percent_ticks(axis: Any) -> None:
     """Ticks of a share in percent, with as few digits as possible."""
     axis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
 

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.plotting import style
-from fewkern.plotting.model import FittedModel, ask, fitted_model, numbers
+from fewkern.plotting.fitted import FittedModel, as_numbers, ask, fitted_model
 from fewkern.select.selector import FeatureVectorPCA
 
 # Points of a grid along an axis, and the share of the samples' range that is added at its ends.
@@ -80,7 +80,7 @@ class VectorsDisplay(style.Display):
     @classmethod
     def from_model(cls, found: FittedModel, y: Any = None, *, ax: Any = None) -> Self:
         """The same for a model and its samples that are known already."""
-        vectors, points = _vectors(found.model), numbers(found.X)
+        vectors, points = _vectors(found.model), as_numbers(found.X)
         regression, dim = is_regressor(found.model), points.shape[1]
         if dim not in ((1, 2) if regression else (2,)):
             raise ValueError(
@@ -173,7 +173,7 @@ def _vectors(model: Any) -> np.ndarray:
             f"VectorsDisplay: expected a model of fewkern, but {type(model).__name__} keeps no vectors; "
             "fewkern.compress makes a short model of scikit-learn's kernel models."
         )
-    return numbers(vectors)
+    return as_numbers(vectors)
 
 
 def _values(found: FittedModel, X: np.ndarray, vectors: np.ndarray) -> Any:
@@ -272,7 +272,7 @@ def _kept(found: FittedModel) -> Any:
     rows = np.zeros(0, dtype=int) if indices is None else to_numpy(indices)
     if not len(rows) or rows.max() >= n:  # moved vectors, a linear map, or other samples
         return None
-    return rows if np.allclose(numbers(_rows(found.X, rows)), numbers(found.model.vectors_)) else None
+    return rows if np.allclose(as_numbers(_rows(found.X, rows)), as_numbers(found.model.vectors_)) else None
 
 
 def _with_shares(model: Any) -> list[str]:
@@ -358,7 +358,7 @@ class AccuracyDisplay(style.Display):
         ax.plot(x, self.accuracy, "o-", color=style.ACCENT, lw=2, ms=5, label="mean of the folds")
         ax.set(xlabel="number of components", ylabel="held-out samples\nclassified correctly")
         ax.set_xticks(x if len(x) <= 12 else x[:: len(x) // 10])
-        style.percent(ax.yaxis)
+        style.percent_ticks(ax.yaxis)
         style.legend_beside(ax)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from fewkern.base import path_of
 from fewkern.reporting.errors import Errors, Uncertainty, errors, uncertainty, worst_rows
 from fewkern.reporting.evaluation import decides_alone
-from fewkern.reporting.formatting import Table, as_table, label, number, percent
+from fewkern.reporting.formatting import Table, label, number, percent, table_of
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.importances import Importances, importances
+from fewkern.reporting.kept import Vectors, examples, row_columns, vectors
 from fewkern.reporting.quality import Quality, Usage, baselines, quality, usage
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
-from fewkern.reporting.vectors import Vectors, examples, row_columns, vectors
 
 
 @dataclass(frozen=True)
@@ -77,18 +77,12 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
     columns = [("row", [subject.rows.label(i) for i in positions])]
     columns += [(name, [lead[k] for _, lead in worst]) for k, name in enumerate(head)]
     return Findings(
-        task=subject.task,
-        target=target,
-        model=type(subject.core).__name__,
-        rows=len(subject.rows),
-        columns=len(subject.used),
-        worst=as_table(columns + row_columns(subject, positions, order)),
-        vectors=vectors(subject, target, order, seed),
-        uncertainty=uncertainty(subject, found.get("predictions")),
-        usage=usage(subject, found.get("predictions"), settings.compare, seed),
-        remarks=_remarks(subject, trial),
+        task=subject.task, target=target, model=type(subject.core).__name__, rows=len(subject.rows),
+        columns=len(subject.used), worst=table_of(columns + row_columns(subject, positions, order)),
+        vectors=vectors(subject, target, order, seed), uncertainty=uncertainty(subject, found.get("predictions")),
+        usage=usage(subject, found.get("predictions"), settings.compare, seed), remarks=_remarks(subject, trial),
         **found,
-    )
+    )  # fmt: skip
 
 
 def _supervised(subject: Subject, found: Predictions, target: str, seed: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 _LONGEST = 60
 
 
-def as_table(columns: Sequence[tuple[str, Sequence[str]]]) -> Table:
+def table_of(columns: Sequence[tuple[str, Sequence[str]]]) -> Table:
     """A table of columns with names."""
     return tuple(name for name, _ in columns), list(zip(*(texts for _, texts in columns)))
 

@@ -88,15 +88,11 @@ def importances(subject: Subject, seed: int) -> Importances:
     columns = tuple(column for _, column in found)
     first = [j for j, column in found if column.increase > 0][:_MOST_SHOWN]
     return Importances(
-        columns,
-        error,
-        len(some),
-        len(subject.used) - len(tried),
+        columns, error, len(some), len(subject.used) - len(tried),
         tuple(name for j, name in enumerate(subject.rows.names) if j not in subject.used),
         any(len(features) > 1 for features in subject.features.values()),
-        tuple(partial_dependence(subject, j, rng) for j in first),
-        _sentences(columns, error, subject.task),
-    )
+        tuple(partial_dependence(subject, j, rng) for j in first), _sentences(columns, error, subject.task),
+    )  # fmt: skip
 
 
 def _error(subject: Subject, positions: Array, samples: Array) -> float:

@@ -141,14 +141,10 @@ def _page(findings: Findings, pictures: dict[str, Any], title: str | None, setti
     names = ("cell", "count", "label", "number", "of", "percent", "plural", "text")
     environment.filters |= {name: getattr(formatting, name) for name in names} | {"zip": zip}
     return environment.get_template("report.html").render(
-        found=findings,
-        pictures=pictures,
-        title=title,
-        settings=settings,
-        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        version=__version__,
+        found=findings, pictures=pictures, title=title, settings=settings,
+        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"), version=__version__,
         number_columns=_number_columns,
-    )
+    )  # fmt: skip
 
 
 def _number_columns(rows: Sequence[Sequence[str]]) -> list[int]:

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.base import is_pairwise, vectors_moved
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.plotting.model import ask, fitted_model, numbers, steps_of
+from fewkern.plotting.fitted import as_numbers, ask, fitted_model, steps_of
 from fewkern.reporting.formatting import is_missing
-from fewkern.reporting.rows import Rows
+from fewkern.reporting.rows import TableRows
 
 # Rows whose cells are shuffled to see which features a column becomes, and columns for which that is done.
 _FEW_ROWS, _MOST_SHUFFLED = 200, 300
@@ -36,7 +36,7 @@ class Subject:
     """"classify", "regress", "reduce" or "density"."""
     target: str | None
     """Name of what is predicted."""
-    rows: Rows
+    rows: TableRows
     """All columns but the target; those that the model does not use may name the rows."""
     inputs: tuple[int, ...]
     """Columns of ``rows`` that the model is given, in its order."""
@@ -62,7 +62,7 @@ class Subject:
         """Labels of the classes, in the order of the probabilities."""
         return to_numpy(self.core.classes_)
 
-    def given(self, rows: Rows) -> Any:
+    def given(self, rows: TableRows) -> Any:
         """The part of ``rows`` that the model takes, without names where it was fitted without."""
         if self.is_table:
             return rows.data
@@ -74,12 +74,12 @@ class Subject:
         """What a model of tables reads the columns with."""
         return getattr(self.model, "encoder_", None)
 
-    def encode(self, rows: Rows) -> Array:
+    def encode(self, rows: TableRows) -> Array:
         """Features of ``rows`` as the estimator inside sees them, shape ``(n, d)``."""
         data = self.given(rows)
         for step in steps_of(self.model)[0]:
             data = step.transform(data)
-        return numbers(data)
+        return as_numbers(data)
 
     @cached_property
     def encoded(self) -> tuple[Array, tuple[str, ...]]:
@@ -180,7 +180,7 @@ class Subject:
         kept = self.core.expansion_.vectors
         if getattr(self.core, "n_vectors_", None) == 0:
             kept = kept[:0]  # the directions of a linear map
-        return numbers(kept)
+        return as_numbers(kept)
 
     @property
     def moved(self) -> bool:
@@ -200,9 +200,9 @@ class Subject:
         elif isinstance(expansion, GaussianExpansion):
             preparation, kept = expansion.basis.preparation, expansion.basis.vectors
         if preparation is None:
-            return numbers(kept), self.samples
+            return as_numbers(kept), self.samples
         own = to_numpy(kept)  # the rows in the same precision
-        return numbers(own), numbers(preparation.like(own)(self.samples.astype(own.dtype)))
+        return as_numbers(own), as_numbers(preparation.like(own)(self.samples.astype(own.dtype)))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
             "fitted to, or new ones."
         )
     target, y, X = _target(model, task, X, y)
-    rows = Rows.of(X)
+    rows = TableRows.of(X)
     if not len(rows):
         raise ValueError("report: X has no row; give the rows that the model was fitted to, or new ones.")
     inputs = _inputs(model, core, rows)
@@ -328,7 +328,7 @@ def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any
     return name, y, X
 
 
-def _inputs(model: Any, core: Any, rows: Rows) -> tuple[int, ...]:
+def _inputs(model: Any, core: Any, rows: TableRows) -> tuple[int, ...]:
     """Positions of the columns that the model is given, in its order."""
     if hasattr(model, "encoder_"):
         names = model.encoder_.columns

@@ -12,13 +12,13 @@ from sklearn.preprocessing import scale
 
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.density.mixture import KernelMixture
-from fewkern.plotting.density import in_units as mixture_in_units
+from fewkern.plotting.density import mixture_in_units
 from fewkern.reporting.evaluation import EACH_ROW, normal_log_density
 from fewkern.reporting.formatting import number, percent, plural
 from fewkern.reporting.holdout import ReportSettings, relation, try_out
+from fewkern.reporting.kept import in_units
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
-from fewkern.reporting.vectors import in_units
 
 # Neighbors whose mean is the way back from components to columns, and those that vote on a class.
 _MEAN_OF, _VOTES = 10, 5
@@ -77,17 +77,11 @@ def reduction(subject: Subject, settings: ReportSettings) -> Reduction:
     weights = getattr(subject.core, "components_", None)
     accuracy = _accuracies(subject, T, X, train, test)
     return Reduction(
-        how,
-        shown,
-        own.shape[1],
-        carried,
-        accuracy,
-        subject.feature_names,
+        how, shown, own.shape[1], carried, accuracy, subject.feature_names,
         X.T @ scale(shown) / len(X) if shown.shape[1] else np.zeros((X.shape[1], 0)),
-        None if weights is None else to_numpy(weights).astype(float)[:_MOST_COMPONENTS].T,
-        worst,
+        None if weights is None else to_numpy(weights).astype(float)[:_MOST_COMPONENTS].T, worst,
         _reduction_sentences(own.shape[1], X.shape[1], carried, accuracy),
-    )
+    )  # fmt: skip
 
 
 def _parts(train: Array, test: Array, seed: int) -> tuple[Array, Array]:

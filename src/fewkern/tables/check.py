@@ -21,8 +21,8 @@ from fewkern.reporting.formatting import label, number, percent, plural
 from fewkern.tables.cells import days
 from fewkern.tables.columns import CategoryColumn
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import deciding_columns
 from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
+from fewkern.tables.judgement import deciding_columns
 from fewkern.tables.resolve import Job, Request, group_column, resolve
 
 # A column is nearly constant if one value fills this share of the rows.

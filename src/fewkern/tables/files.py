@@ -270,14 +270,8 @@ def _open_text(path: Path, marks: text_files.Marks, style: text_files.Style | No
         lines = partial(_lines, path, header, place)
         name = f"{path.name}, bytes {place[0]:,} to {place[1]:,}"
         pieces.append(_Piece(name, partial(_read_lines, lines, below), partial(_count_lines, lines, below)))
-    return _Opened(
-        path,
-        pieces,
-        text_files.separated(path.name, text_files.decoded(path.name, header)[0], below)[0],
-        {},
-        notes,
-        style,
-    )
+    empty, _ = text_files.separated(path.name, text_files.decoded(path.name, header)[0], below)
+    return _Opened(path, pieces, empty, {}, notes, style)
 
 
 def _lines(path: Path, header: bytes, place: tuple[int, int]) -> str:

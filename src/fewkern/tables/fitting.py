@@ -27,7 +27,8 @@ from fewkern.reporting.evaluation import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import (
+from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
+from fewkern.tables.judgement import (
     HeldOutRows,
     Judgement,
     contradiction,
@@ -36,7 +37,6 @@ from fewkern.tables.evaluate import (
     judge_fit,
     judge_held_out,
 )
-from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
 from fewkern.tables.target import left_out, target_values, weight_values
 

@@ -13,8 +13,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.reporting.formatting import label, number, percent
 from fewkern.tables.cells import factorized, holds_text, nested, texts
-from fewkern.tables.evaluate import is_rare
 from fewkern.tables.frames import as_column, as_frame, listed, nearest
+from fewkern.tables.judgement import is_rare
 from fewkern.tables.schema import Schema, infer_schema
 from fewkern.tables.target import Target, resolve_targets, row_groups, row_weights
 from fewkern.tables.tasks import BY_CLASS, build, check_model

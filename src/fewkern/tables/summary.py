@@ -12,9 +12,9 @@ from fewkern.arrays.storable import storable
 from fewkern.base import vectors_moved
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.reporting.formatting import number
-from fewkern.tables.evaluate import Judgement, shown
 from fewkern.tables.fitting import FittedTable, own_error
 from fewkern.tables.frames import pandas
+from fewkern.tables.judgement import Judgement, measure_text
 from fewkern.tables.resolve import Job
 
 # What the vectors of a learned model are.
@@ -142,7 +142,7 @@ def summary(model: Any) -> list[tuple[str, str]]:
     judged = model.judgement_
     if facts.cross_validated is not None and (judged is None or judged.how == "held out"):
         measure, r2 = "error" if model.task_ == "classify" else "RMSE", facts.cross_validated_r2
-        text = shown(facts.cross_validated, measure) + ("" if r2 is None else f" (R² {r2:.3f})")
+        text = measure_text(facts.cross_validated, measure) + ("" if r2 is None else f" (R² {r2:.3f})")
         rows.append((f"cross-validated {measure}", text))
     if judged is not None:
         rows += _judged(judged, names)
@@ -155,7 +155,7 @@ def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
     name = {"error": "error", "rmse": "RMSE", "log density": "log density"}[judged.measure]
     how = "held-out" if judged.how == "held out" else "cross-validated"
     value, low, high, baseline = (
-        shown(one, judged.measure) for one in (judged.value, judged.low, judged.high, judged.baseline)
+        measure_text(one, judged.measure) for one in (judged.value, judged.low, judged.high, judged.baseline)
     )
     text = f"{value} ({_details(judged)}95% CI {low.removesuffix('%')}–{high})"
     rows = [(f"{how} {name}", text)]
@@ -164,7 +164,7 @@ def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
     rows.append(("that is", judged.verdict))
     others = f"{judged.baseline_name}: {baseline}"
     if judged.linear is not None:
-        others += f"; a linear model: {shown(judged.linear, judged.measure)}"
+        others += f"; a linear model: {measure_text(judged.linear, judged.measure)}"
     rows.append(("beside it", others))
     if judged.found is not None:
         rows.append(("found", judged.found))

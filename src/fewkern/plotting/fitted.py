@@ -53,7 +53,7 @@ def fitted_model(estimator: Any, X: Any = None) -> FittedModel:
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from fewkern import FeatureVectorSelector
-    >>> from fewkern.plotting.model import fitted_model
+    >>> from fewkern.plotting.fitted import fitted_model
     >>> X = load_iris(as_frame=True).data
     >>> found = fitted_model(make_pipeline(StandardScaler(), FeatureVectorSelector(max_vectors=5)).fit(X), X)
     >>> found.model, found.labels[0]
@@ -129,10 +129,10 @@ def _names_after(step: Any, names: list[str]) -> list[str]:
 def _change_of_unit(X: Any, i: int, seen: Any, j: int) -> tuple[float, float] | None:
     """Shift and factor that make column ``j`` of ``seen`` of column ``i`` of ``X``, missing values aside, if any do."""
     try:
-        before = numbers(X.iloc[:, [i]])[:, 0] if hasattr(X, "iloc") else numbers(X)[:, i]
+        before = as_numbers(X.iloc[:, [i]])[:, 0] if hasattr(X, "iloc") else as_numbers(X)[:, i]
     except (TypeError, ValueError):  # texts
         return None
-    return change_of_unit(before, numbers(seen)[:, j])
+    return change_of_unit(before, as_numbers(seen)[:, j])
 
 
 def change_of_unit(before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
@@ -149,7 +149,7 @@ def change_of_unit(before: np.ndarray, after: np.ndarray) -> tuple[float, float]
     return float(shift), float(factor)
 
 
-def numbers(X: Any) -> np.ndarray:
+def as_numbers(X: Any) -> np.ndarray:
     """Samples as an array of numbers."""
     return np.asarray(X.toarray() if is_sparse(X) else to_numpy(X), dtype=float)
 

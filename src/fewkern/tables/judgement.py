@@ -72,7 +72,7 @@ class Judgement:
     """Of each of several targets. The measure of all of them is in units of their standard deviations."""
 
 
-def shown(value: float, measure: str) -> str:
+def measure_text(value: float, measure: str) -> str:
     """An error rate in percent, another measure to four digits."""
     return percent(value) if measure == "error" else number(value, 4)
 
@@ -259,7 +259,7 @@ def contradiction(judged: Judgement | None, cross_validated: float | None) -> li
     low, high = sorted((held, cross_validated))
     if abs(held - cross_validated) <= 4 * error or high <= 2 * low:
         return []
-    errors = shown(cross_validated, judged.measure), shown(held, judged.measure)
+    errors = measure_text(cross_validated, judged.measure), measure_text(held, judged.measure)
     two = f"the cross-validated error ({errors[0]}) and the held-out error ({errors[1]})"
     why = "a few rows decide which of them is large; look at these rows before you trust either"
     return [f"{two} contradict each other: {why}"]

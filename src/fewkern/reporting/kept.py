@@ -14,11 +14,10 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.classes import ClassMixtures
 from fewkern.density.mixture import KernelMixture
-from fewkern.plotting.model import FittedModel, change_of_unit
+from fewkern.plotting.fitted import FittedModel, change_of_unit
 from fewkern.reporting.errors import predicted_cell
 from fewkern.reporting.formatting import (
     Table,
-    as_table,
     cell,
     count,
     is_missing,
@@ -27,6 +26,7 @@ from fewkern.reporting.formatting import (
     percent,
     plural,
     signed,
+    table_of,
 )
 from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.rows import sample_rows
@@ -184,7 +184,7 @@ def vectors(subject: Subject, target: str, order: tuple[str, ...], seed: int) ->
     ]
     columns = [(name, texts) for name, texts in columns if any(texts)] + _vector_columns(subject, places, order)
     shown = np.argsort(-np.abs(coef), kind="stable")[:_MOST_VECTORS]
-    table = as_table([(name, [texts[m] for m in shown]) for name, texts in columns])
+    table = table_of([(name, [texts[m] for m in shown]) for name, texts in columns])
     return Vectors(table, len(coef), moved, len(assigned), _sentences(subject, places, moved))
 
 
