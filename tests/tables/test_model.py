@@ -258,8 +258,8 @@ def test_summary_without_warnings():
     assert "(of prepared columns)" in facts["kernel"]
     assert "for the held-out check" in facts["fitted in"]
     assert "(24 rows the model did not see; 95% CI " in facts["held-out error"]
-    assert facts["beside it"].startswith("always answering 'left': ")
-    assert "a linear model: " in facts["beside it"]
+    assert facts["baselines"].startswith("always answering 'left': ")
+    assert "a linear model: " in facts["baselines"]
 
 
 @pytest.mark.parametrize(

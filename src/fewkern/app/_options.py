@@ -1,4 +1,4 @@
-"""Options that several commands have, groups of options that belong together, and the commands that take them."""
+"""Options of several commands, and groups of options as dataclasses."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Beside:
-    """What stands beside a prediction."""
+    """The columns that are added to a prediction."""
 
     proba: Annotated[bool, typer.Option("--proba", help="Add a column of probability per class.")] = False
     interval: Annotated[

@@ -1,4 +1,4 @@
-"""What every command does with the terminal: notes, errors in one line, and tables that it reads."""
+"""The terminal: notes, errors in one line, and tables that commands read."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _foreseen(error: BaseException) -> bool:
-    """Whether the message was written for the one who reads it: by us or by scikit-learn."""
+    """Whether the message was written for the user: by us or by scikit-learn."""
     if isinstance(error, OSError | ImportError) or type(error).__name__ == "PartitionError":
         return True
     if not isinstance(error, ValueError | TypeError) or error.__traceback__ is None:

@@ -1,4 +1,4 @@
-"""What the commands do beyond a :class:`TableModel`: the embedded table, predictions as a table, pictures."""
+"""What the commands add to a :class:`TableModel`: the embedded table, predictions as a table, scores, pictures."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _answer(model: TableModel, asked: Beside, _: int, part: Any) -> tuple[Any, T
 
 @dataclass
 class Answers:
-    """Predictions for a table, part after part, and what is told of them once all have come."""
+    """Predictions for a table, part by part; their score and notes are known after the last part."""
 
     model: TableModel
     table: Any
@@ -210,7 +210,7 @@ class Answers:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is unusual about the cells, for every kind of remark the first part that it is about."""
+        """Remarks on the cells, each kind once, with the first part that it is about."""
         told = []
         for alike, remark in self._remarks.items():
             others = self._times[alike] - 1
@@ -243,7 +243,7 @@ def report_settings(files: Sequence[Path], seed: int = 0, rows: str = "auto") ->
 
 
 def as_json(model: TableModel, **more: Any) -> str:
-    """What is told about a model, for programs."""
+    """The summary of a model as JSON."""
     facts = {key: value for key, value in asdict(model.facts_).items() if not key.startswith("kept_")}
     judged = None if model.judgement_ is None else asdict(model.judgement_)
     settled = {"task": model.task_, "model": model.model_, "target": model.target_}

@@ -1,4 +1,4 @@
-"""Files that a command writes: checked before the work, written one after the other, named when something fails."""
+"""The files that a command writes: checked before the work, written one after the other, listed after an error."""
 
 from __future__ import annotations
 

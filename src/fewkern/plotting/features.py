@@ -1,4 +1,4 @@
-"""Pictures of explanations: one prediction as a waterfall, and what the features contribute to many."""
+"""Pictures of features: importances, contributions to one prediction, and mean contributions to many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model inside a Pipeline, a search or a table model, with the samples as it sees them."""
+"""The model inside a Pipeline, a search or a table model, and its samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit compared: the errors of all settings, and the path of a penalty."""
+"""The errors of all settings that a fit compared, and the path of a penalty."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BELOW, _ABOVE = 0.05, 0.15
 
 @dataclass(repr=False, eq=False)
 class PathDisplay(Display):
-    """Error against the number of vectors (or the bandwidth) along the chosen path, beside the best of the other paths.
+    """Error against the number of vectors (or the bandwidth) along the chosen path, with the best of the other paths.
 
     Of :class:`~fewkern.KernelClassifier` and :class:`~fewkern.KernelRegressor` there is one line for every kind of
     vectors that was compared.
@@ -54,7 +54,7 @@ class PathDisplay(Display):
     root : bool, default False
         Show square roots: a mean squared error then is in the units of the target.
     remark : str, default ""
-        What is said of the final model, beside its size.
+        About the final model, after its size.
 
     Examples
     --------
@@ -231,12 +231,12 @@ class FisherPathDisplay(Display):
 
 
 def _words(name: str) -> str:
-    """The name of an axis as a picture says it."""
+    """The name of an axis in words."""
     return name.replace("_", " ")
 
 
 def _remark(model: Any) -> str:
-    """What held-out samples say of the model that was fitted."""
+    """The held-out error of the fitted model."""
     error = getattr(model, "held_out_error_", None)
     if error is None:
         return ""

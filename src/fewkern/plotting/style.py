@@ -68,7 +68,7 @@ def legend_beside(ax: Any) -> None:
 
 
 def legend_below(ax: Any) -> None:
-    """A legend below the axes, for long words or beside a bar of colors; none if nothing has a label."""
+    """A legend below the axes, for long words or where there is a color bar; none if nothing has a label."""
     if ax.get_legend_handles_labels()[1]:
         from matplotlib.transforms import ScaledTranslation
 
@@ -78,7 +78,7 @@ def legend_below(ax: Any) -> None:
 
 
 def large_dots(legend: Any) -> None:
-    """Dots in a legend as large as the eye needs to see their color."""
+    """Enlarge the dots in a legend so that their color can be seen."""
     for handle in legend.legend_handles:
         if hasattr(handle, "get_sizes") and len(handle.get_sizes()):
             handle.set_sizes([min(max(float(handle.get_sizes()[0]), _LEGEND_DOT), 2 * _LEGEND_DOT)])

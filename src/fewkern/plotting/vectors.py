@@ -1,4 +1,4 @@
-"""What a model keeps and uses: its vectors among the samples, with the function that they make; feature importances."""
+"""Pictures of samples: with the kept vectors and predictions, or on the first components; accuracy by components."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class VectorsDisplay(style.Display):
         if dim not in ((1, 2) if regression else (2,)):
             raise ValueError(
                 f"VectorsDisplay: the picture needs samples of two features{' or one' * regression}, got {dim}; "
-                "ComponentsDisplay shows what a transformer makes of more."
+                "ComponentsDisplay shows the components of more."
             )
         if dim == 1 and y is None:
             raise ValueError("VectorsDisplay: with one feature the targets are the second axis; pass y.")
@@ -313,7 +313,7 @@ class AccuracyDisplay(style.Display):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, classifier: Any = None, cv: int = 5, ax: Any = None
     ) -> Self:
-        """Fit clones of ``estimator`` on the training part of every fold, and classify what they make of the rest.
+        """Fit clones of ``estimator`` to the training part of every fold, and classify the other part by components.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How good predictions are beside those of simple baselines: one judgement, for reports and summaries of tables."""
+"""Losses compared with those of simple baselines, for reports and for summaries of table models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def wilson(errors: int, rows: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Counted:
-    """How rows count in an error: by weight, and which of them belong together."""
+    """How rows count in an error: their weights, and their groups."""
 
     weights: Array | None = None
     groups: Array | None = None

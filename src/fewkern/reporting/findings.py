@@ -107,7 +107,7 @@ def _leak(subject: Subject, found: Predictions, matter: Importances, target: str
     assert y is not None
     samples, new = subject.samples[:, subject.features[subject.rows.names.index(name)]], found.positions
     known = found.train
-    if not len(known):  # nobody knows the rows of the fit
+    if not len(known):  # the rows of the fit are unknown
         known, new = new[::2], new[1::2]
     if not decides_alone((samples[known], samples[new]), (y[known], y[new]), subject.task == "classify"):
         return ""

@@ -116,5 +116,5 @@ def cell(value: Any) -> str:
 
 
 def _is_long_number(value: Any) -> bool:
-    """Whether a text is a number with more digits than anybody reads, as programs write them to files."""
+    """Whether a text is a number with seven decimals or more, as programs write them to files."""
     return isinstance(value, str) and re.fullmatch(r"-?\d*\.\d{7,}(e[+-]?\d+)?", value) is not None

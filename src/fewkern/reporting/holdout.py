@@ -1,4 +1,4 @@
-"""Predictions for rows that a model was not fitted to: which rows these are, and who predicts them."""
+"""Predictions for held-out rows: which rows these are, and which model predicts them."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def was_fitted_to(subject: Subject) -> bool:
         if isinstance(expansion, GaussianExpansion) or getattr(expansion, "indices", None) is not None:
             return False  # they are rows of another table
     if subject.task in ("reduce", "density") or getattr(subject.core, "loss_", "squared") != "squared":
-        return True  # nobody can tell; a copy that is fitted to a part of the rows is honest in both cases
+        return True  # unknown; a copy that is fitted to a part of the rows is honest in both cases
     assert subject.truth is not None
     values = to_numpy(expansion(subject.samples))
     if subject.task == "regress":

@@ -15,7 +15,7 @@ from fewkern.reporting.holdout import rarer
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-# Rows that are predicted again and again; more make the numbers hardly more certain.
+# Rows that are predicted once per shuffle; more would make the numbers hardly more precise.
 _MOST_ROWS, _MOST_DEPENDENCE_ROWS = 1000, 200
 # Predictions of all these rows that importances may cost: five per column, fewer where columns are many.
 _MOST_PREDICTIONS = 250

@@ -1,4 +1,4 @@
-"""Rows and kept vectors in the cells and units of the table, and predictions by the kept rows that are similar."""
+"""The kept vectors in the cells and units of the table, and predictions with the most similar kept rows."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _back(subject: Subject, j: int) -> list[str]:
 
 
 def _levels(subject: Subject, j: int) -> list[str] | None:
-    """The category that every feature of column ``j`` stands for, if each is an indicator of one."""
+    """The category of every feature of column ``j``, if each is an indicator of one."""
     values = [cell(v) for v in subject.rows.values(j)]
     names = []
     for k in subject.features[j]:

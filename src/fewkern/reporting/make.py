@@ -77,7 +77,7 @@ def report(
 ) -> Report:
     """Evaluate a fitted model, and describe it on one HTML page.
 
-    The page shows how good the model is beside simple baselines, what drives it, where it errs, what it keeps, how
+    The page compares the model with simple baselines, and shows what drives it, where it errs, what it keeps, how
     certain its predictions are, and how to use it. It needs no network, and can be sent to a colleague.
 
     Parameters
@@ -124,7 +124,7 @@ def report(
 
 
 def _page(findings: Findings, pictures: dict[str, Any], title: str | None, settings: ReportSettings) -> str:
-    """The whole document, by the template beside this module."""
+    """The whole document, from the template."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""How good a classifier or a regression is, as numbers and sentences."""
+"""How good a classifier or a regression is, and what it costs, as numbers and sentences."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class Usage:
 
 
 def usage(subject: Subject, found: Predictions | None, compare: bool, seed: int) -> Usage:
-    """Size and time per prediction, beside those of a grid-searched SVC or SVR, if asked for; and possible exports."""
+    """Size and time per prediction, compared with a grid-searched SVC or SVR if asked for; and possible exports."""
     method = {"reduce": "transform", "density": "score_samples"}.get(subject.task, "predict")
     error = None if found is None else float(found.losses.mean())
     took = _time(getattr(subject.core, method), subject.samples[:_TIMED_ROWS])

@@ -1,4 +1,4 @@
-"""The rows of a table as they came: an array, or a data frame of pandas or polars."""
+"""The rows of a table in the type that was given: an array, or a data frame of pandas or polars."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class DensityShape:
 
 
 def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
-    """Evaluate a density on rows that it was not fitted to, beside one normal distribution."""
+    """Evaluate a density on rows that it was not fitted to, compared with one normal distribution."""
     complete: Array = np.asarray(np.isfinite(subject.samples).all(axis=1))
     model, train, test, how = try_out(subject, settings)
     test = test[complete[test]]

@@ -174,7 +174,7 @@ def texts(column: Any) -> Array:
     >>> texts(pd.Series([1.0, None, 2.5])).tolist(), texts(pd.Series([True, False])).tolist()
     (['1', None, '2.5'], ['True', 'False'])
     """
-    if holds_text(column):  # the same texts again and again
+    if holds_text(column):  # few different texts, each many times
         places, different = factorized(column)
         return np.array([*map(_text, different), None], dtype=object)[places]
     cells = zip(column.astype(object), column.isna())

@@ -1,4 +1,4 @@
-"""A transformer from tables as they come to features that a kernel can compare."""
+"""A transformer from raw tables to numeric features, and how exported models apply it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fewkern.tables.schema import Schema, infer_schema
 
 
 class TableWarning(UserWarning):
-    """Something about the cells of a table that the one who predicts should know."""
+    """Something unusual about the cells of a table."""
 
 
 def _learn_columns(frame: Any, schema: Schema) -> tuple[Column, ...]:
@@ -58,7 +58,7 @@ def encode(columns: tuple[Column, ...], frame: Any) -> Encoded:
 
 
 def _check(encoder: TableEncoder) -> None:
-    """Raise a ValueError if the parts of an encoder from a file do not belong together."""
+    """Raise a ValueError if the parts of an encoder from a file are inconsistent."""
     if not any(name.endswith("_") for name in vars(encoder)):
         return  # not fitted
     columns = vars(encoder).get("columns_")
@@ -87,7 +87,7 @@ def _check(encoder: TableEncoder) -> None:
 
 @storable(check=_check)
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Tables as they come, as features: numbers standardized, categories as 0 and 1, dates as days and cycles.
+    """Turn raw tables into features: numbers standardized, categories as 0 and 1, dates as days and cycles.
 
     Columns that are empty, constant, an index, a key or free text are left out, and ``notes_`` says so. A missing
     number or date becomes the median of its column; a missing or unknown category is all zeros. Cells of a column of

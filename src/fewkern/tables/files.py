@@ -1,4 +1,4 @@
-"""Several files, and large ones, as one table that comes in parts.
+"""Several files, or large ones, as one table in parts.
 
 The parts are row groups of Parquet, lines of text between two places, and whole files of other kinds. A text file is
 cut where a line ends outside of quotes. Its cells stay text, as in :mod:`fewkern.tables.text_files`.
@@ -30,7 +30,7 @@ _HEAD_BYTES = 1 << 20
 
 
 def find_files(names: Sequence[str]) -> tuple[Path, ...]:
-    """The files that names, patterns such as ``part-*.parquet`` and folders stand for, each once.
+    """The files that are meant by names, patterns such as ``part-*.parquet`` and folders, each once.
 
     Those of a pattern or a folder are in the order of their names. Of a folder, files are left out that are no tables,
     or whose name begins with a dot or an underscore.
@@ -175,7 +175,7 @@ def _is_large(path: Path) -> bool:
         try:
             meta = _parquet(path).metadata
         except ValueError:
-            return False  # whoever reads it says what is wrong
+            return False  # the reader reports the error
         return bool(8 * meta.num_rows * meta.num_columns > STREAM_BYTES)
     return suffix in text_files.TEXT and path.stat().st_size > STREAM_BYTES
 

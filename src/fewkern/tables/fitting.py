@@ -1,4 +1,4 @@
-"""From a settled job to a fitted model: rows held out, what they say, the fit on all rows.
+"""From a resolved job to a fitted model: the error on held-out rows, then the fit to all rows.
 
 Of a table that does not fit into memory rows are drawn. What columns and target are is decided on them, by the same
 functions as for a table in memory, and some of them are held out. All others are fitted, part by part.
@@ -104,10 +104,10 @@ def fit_job(job: Job) -> FittedTable:
 
 @contextmanager
 def _expected_warnings(job: Job) -> Iterator[None]:
-    """Without the warnings of which the model speaks in its notes."""
+    """Suppress the warnings that the notes of the model state."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
-        if "n_components" not in job.request.settings:  # nobody asked for as many as we did
+        if "n_components" not in job.request.settings:  # the number was ours
             warnings.filterwarnings("ignore", message=".*n_components=.* was asked for")
         yield
 
@@ -126,7 +126,7 @@ def own_error(job: Job, estimator: Any) -> float | None:
 
 
 def _judge_itself(job: Job, part: Part) -> Judgement | None:
-    """What a fit says of itself, where no rows were held out."""
+    """The judgement by the error that the fit itself reports, where no rows were held out."""
     error = own_error(job, part.estimator)
     if error is None or job.y is None:
         return None

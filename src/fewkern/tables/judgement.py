@@ -1,4 +1,4 @@
-"""How good a model of a table is: its error on rows held out, with an interval, beside those of simple answers."""
+"""How good a model of a table is: its error on held-out rows, with an interval, compared with simple baselines."""
 
 from __future__ import annotations
 

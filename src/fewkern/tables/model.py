@@ -1,4 +1,4 @@
-"""One object for a table: what its columns mean, a model of it, and how far to trust it."""
+"""The estimator of whole tables, and the files in other languages that it writes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SUFFIXES = tuple(_WRITERS)
 
 @storable(check=check_loaded)
 class TableModel(Predicting, BaseEstimator):
-    """A model of a table as it comes: numbers, categories, dates, gaps, and columns that should not be used.
+    """A model of a raw table: numbers, categories, dates, missing values, and columns that should not be used.
 
     ``fit(frame, "column")`` decides what every column is (``encoder_``), measures the error on rows that it holds out,
     fits to all rows, and says what it did in sentences (``notes_``, ``summary()``). ``predict`` and the other methods
@@ -102,7 +102,7 @@ class TableModel(Predicting, BaseEstimator):
     held_out_ : HeldOutRows or None
         Positions, true and predicted targets (and probabilities) of the rows that were held out.
     judgement_ : Judgement or None
-        The error on these rows with a 95% interval, beside those of simpler answers.
+        The error on these rows with a 95% interval, and the errors of simple baselines.
     facts_ : FitFacts
     classes_ : array
         Of a classifier.
@@ -274,7 +274,7 @@ class TableModel(Predicting, BaseEstimator):
 
     @available_if(can("forget"))
     def forget(self, frame: Any, y: Any = None, *, sample_weight: Any = None) -> TableModel:
-        """Take rows out again that the model was fitted to; see :meth:`KernelRegressor.forget`.
+        """Remove rows that the model was fitted to; see :meth:`KernelRegressor.forget`.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class TableModel(Predicting, BaseEstimator):
 
         Notes
         -----
-        Beside what the estimator still knows of the rows, ``encoder_`` stays as it was: medians, scales, categories.
+        ``encoder_`` (medians, scales, categories) does not change, nor does what the estimator cannot unlearn.
         ``held_out_`` and the targets in :meth:`kept` are removed, since they may be those of the rows; ``judgement_``
         stays, and is about the model before. Rows that were held out from a table of 20,000 rows or more were not
         fitted, and must not be given.

@@ -1,4 +1,4 @@
-"""What a fitted model of a table says of new rows; of a Dask data frame, when it is computed."""
+"""Predictions of a fitted model of a table (lazy for Dask data frames), and the check of a model from a file."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Predicting:
         return found
 
     def _ask(self, method: str, frame: Any, **given: Any) -> Any:
-        """What the estimator says of new rows; of no rows, nothing."""
+        """The answers of a method of the estimator for new rows; empty if there are no rows."""
         if is_collection(frame):
             return self._ask_later(method, frame, given)
         X = self._encode(frame).values
@@ -89,7 +89,7 @@ class Predicting:
         return one[:0]
 
     def _ask_later(self, method: str, frame: Any, given: dict[str, Any]) -> Any:
-        """A Dask series or data frame with what a method says of every row of a Dask data frame."""
+        """A Dask series or data frame with the answer of a method for every row of a Dask data frame."""
         check_is_fitted(self)
         table = as_dask_frame(frame, type(self).__name__)
         return map_frame(partial(_answers, self, method, given), table, partial(_names, self))
@@ -238,13 +238,13 @@ class Predicting:
 
 
 def note_on_gaps(encoded: Encoded) -> tuple[str, ...]:
-    """What to say of rows without a density."""
+    """A note on rows that have no density, if there are any."""
     count, rows = int(encoded.gaps.sum()), len(encoded.gaps)
     return (f"{count:,} of {rows:,} rows have a missing value and so no log density",) if count else ()
 
 
 def _answers(model: Predicting, method: str, given: dict[str, Any], part: Any) -> Any:
-    """What a method says of a part of a table; nothing is warned of."""
+    """The answers of a method for a part of a table, without warnings."""
     return getattr(model, method)(model.encoder_.encode(part), **given)
 
 
@@ -258,7 +258,7 @@ def _names(model: Predicting, count: int) -> list[Any]:
 
 
 def check_loaded(model: Any) -> None:
-    """Raise a ValueError if the parts of a model from a file do not belong together."""
+    """Raise a ValueError if the parts of a model from a file are inconsistent."""
     if not any(name.endswith("_") for name in vars(model)):
         return  # not fitted
     _check_parts(model)

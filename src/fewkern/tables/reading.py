@@ -169,7 +169,7 @@ def _parquet(name: str, content: bytes) -> Any:
 
 
 def parquet_error(name: str, error: Exception) -> ValueError:
-    """What to say of a Parquet file that is damaged, or none."""
+    """The error about a file that is no intact Parquet file."""
     return ValueError(f"{name} cannot be read as a table: it is not an intact Parquet file ({error}).")
 
 

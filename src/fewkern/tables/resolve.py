@@ -1,4 +1,4 @@
-"""What is fitted to which rows of a table: task, model, target and columns, before anything is fitted."""
+"""What is fitted to which rows of a table: task, model, target and columns; and rows and columns that look wrong."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOTAL = re.compile(rf"(?:(?P<before>.+?) +)??{_SUM}(?:[ :]+(?:of |for )?(?P<of>
 
 @dataclass(frozen=True)
 class Request:
-    """What the one who fits asks for."""
+    """What the user asks for."""
 
     task: str = "auto"
     model: str = "auto"
@@ -171,7 +171,7 @@ def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
 
 
 def _notes_on_words(schema: Schema) -> list[str]:
-    """Categories among the features of a reduced table may be what it should only be compared with."""
+    """A note on text columns of a reduced table, which may be meant as labels, not as features."""
     words = [column.name for column in schema.used if column.kind == "category"]
     if not words:
         return []
@@ -181,7 +181,7 @@ def _notes_on_words(schema: Schema) -> list[str]:
 
 
 def _take(frame: Any, given: Any, what: str) -> tuple[Any, list[tuple[str, Any]], Any]:
-    """Name, columns by name, and the other columns of a table, of something that is in it or given beside it.
+    """Name, columns by name, and the remaining columns, of a target (groups, weights) in the table or given apart.
 
     Several names are a tuple.
     """
@@ -278,7 +278,7 @@ def total_rows(frame: Any) -> tuple[Array, list[str]]:
 
 
 def group_column(frame: Any, schema: Schema, y: Array | None, task: str) -> tuple[str, int, float] | None:
-    """A column whose values may be those of rows that belong together: by its name, or because it fixes the target.
+    """A column whose values look like groups of rows: by its name, or because it fixes the target.
 
     It has at least ten values, each in two rows on average: name, number of values, mean number of rows.
     """
@@ -297,7 +297,7 @@ def group_column(frame: Any, schema: Schema, y: Array | None, task: str) -> tupl
 
 
 def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[str]:
-    """A sentence about the column whose values may be those of rows that belong together."""
+    """A note on the column whose values look like groups of rows."""
     found = group_column(frame, schema, y, task)
     if found is None:
         return []
@@ -323,7 +323,7 @@ def _fixes(codes: Array, y: Any, task: str) -> bool:
 
 
 def rare_class(y: Array, weighted: bool) -> list[str]:
-    """What to do about a class that is too rare for shares of errors to say much."""
+    """A note on a class that is so rare that an error rate says little about it."""
     labels, counts = np.unique(y, return_counts=True)
     rare = int(np.argmin(counts))
     if weighted or counts[rare] < 2 or not is_rare(counts[rare] / len(y), len(labels)):

@@ -1,4 +1,4 @@
-"""What the columns of a table are, and which of them a model should not see, with the sentences about it."""
+"""The types of the columns of a table, and which of them a model should not see, with notes on both."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Schema:
         return tuple(column for column in self.columns if column.used)
 
     def typed(self, frame: Any) -> Any:
-        """The used columns of the table, with texts that are numbers read once and for all."""
+        """The used columns of the table, with texts that are numbers parsed once."""
         found = {}
         for column in self.used:
             found[column.name] = given = frame[column.name]

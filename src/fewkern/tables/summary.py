@@ -1,4 +1,4 @@
-"""What is told about a fitted model of a table: facts, a summary in words, and the vectors as rows."""
+"""The summary of a fitted model of a table: facts, sentences, and the vectors as rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FitFacts:
     cross_validated_r2: float | None = None
     components: int | None = None
     groups: int | None = None
-    """Number of groups of rows that belong together."""
+    """Number of groups of rows."""
     agreement: str | None = None
     """How far a compressed model agrees with the long one."""
     kept_rows: Any = None
@@ -151,7 +151,7 @@ def summary(model: Any) -> list[tuple[str, str]]:
 
 
 def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The error with its interval, the verdict, and what stands beside it."""
+    """The error with its interval, the verdict, and the baselines."""
     name = {"error": "error", "rmse": "RMSE", "log density": "log density"}[judged.measure]
     how = "held-out" if judged.how == "held out" else "cross-validated"
     value, low, high, baseline = (
@@ -161,11 +161,11 @@ def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
     rows = [(f"{how} {name}", text)]
     for target, one in zip(names, judged.targets):
         rows.append((f"  of {target}", f"{number(one.value, 4)}" + ("" if one.r2 is None else f" (R² {one.r2:.3f})")))
-    rows.append(("that is", judged.verdict))
+    rows.append(("verdict", judged.verdict))
     others = f"{judged.baseline_name}: {baseline}"
     if judged.linear is not None:
         others += f"; a linear model: {measure_text(judged.linear, judged.measure)}"
-    rows.append(("beside it", others))
+    rows.append(("baselines", others))
     if judged.found is not None:
         rows.append(("found", judged.found))
     if judged.ranking is not None:
@@ -190,7 +190,7 @@ def _times(facts: FitFacts) -> str:
 
 
 def vectors_frame(model: Any) -> Any:
-    """A data frame with a row per vector: where it comes from, its cells, what it stands for."""
+    """A data frame with a row per vector: where it comes from, its cells, its target and coefficient."""
     estimator, facts = model.estimator_, model.facts_
     vectors = np.asarray(getattr(estimator, "vectors_", np.zeros((0, 0))))
     if not estimator.n_vectors_ or vectors.ndim != 2:

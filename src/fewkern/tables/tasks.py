@@ -1,4 +1,4 @@
-"""Tasks, the models for them, and the estimator that each model is.
+"""The tasks, their models, and the estimator of each model.
 
 Nothing heavy is imported before one is built: the command line shows their names in its help.
 """

@@ -1,4 +1,4 @@
-"""Files of text as cells: encoding, separator, decimal mark and title are recognized, and said.
+"""Text files as cells of text: encoding, separator, decimal mark and title are detected and reported.
 
 Cells stay text: what a column means is decided by :mod:`fewkern.tables.schema` when a model is fitted, and by the model
 itself when it predicts, never by what happens to be in one file.
@@ -29,7 +29,7 @@ _MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
 
 @dataclass(frozen=True)
 class Marks:
-    """How text files are written, as far as it was said."""
+    """The format of text files, as far as the user gave it."""
 
     sep: str | None = None
     decimal: str | None = None
@@ -37,7 +37,7 @@ class Marks:
 
 
 def marks_of(sep: str | None, decimal: str | None, skip: int | None) -> Marks:
-    """Check what was said of a text file; ``tab`` is a name of a separator."""
+    """Check the given format of a text file; ``tab`` is a name of a separator."""
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
     sep = None if sep is None else {"\\t": "\t", "tab": "\t"}.get(sep, sep)
