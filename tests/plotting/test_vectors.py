@@ -165,12 +165,6 @@ def test_names_of_arrays_and_given_ones(frame):
     assert display.ax_ is ax
 
 
-def test_many_features_are_added_up():
-    display = ImportancesDisplay(np.full(40, 1 / 40), [f"f{j}" for j in range(40)]).plot()
-    assert bars(display)[-1] == "20 others"
-    assert display.ax_.patches[-1].get_width() == pytest.approx(0.5)
-
-
 def test_one_feature():
     display = ImportancesDisplay(np.ones(1), ["only"]).plot()
     assert display.ax_.get_xlim()[1] > 1

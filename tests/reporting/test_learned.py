@@ -10,7 +10,7 @@ import pytest
 import fewkern
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.holdout import predict_held_out, was_fitted_to
-from fewkern.reporting.kept import examples, nearest_vectors, rows_of_vectors, similarity, vectors
+from fewkern.reporting.kept import examples, rows_of_vectors, similarity, vectors
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK
 
@@ -71,17 +71,6 @@ def test_without_a_linear_part_the_vectors_alone_decide():
     assert (
         "from its similarity to them alone" in vectors(subject_of(plain, frame, y), "class", ("age",), 0).sentences[0]
     )
-
-
-def test_the_nearest_vector_is_that_of_the_largest_gaussian():
-    frame, y = data()
-    model = moved_model()
-    subject = subject_of(model, frame, y)
-    basis = model.expansion_.basis
-    values = basis.columns(basis.prepared(subject.samples))
-    clear = values.max(axis=1) > 1e-6
-    assert clear.any()
-    np.testing.assert_array_equal(nearest_vectors(subject, subject.samples)[clear], values.argmax(axis=1)[clear])
 
 
 def test_vectors_that_are_samples_are_found_again():

@@ -236,13 +236,6 @@ def test_every_model_is_saved_and_comes_back(task, name, tmp_path):
     assert (len(again.kept()) > 0) == bool(fitted.facts_.vectors)
 
 
-def test_empty_tables_have_empty_answers(model):
-    none = messy().head(0)
-    assert model.predict(none).shape == (0,)
-    assert model.predict_proba(none).shape == (0, 2)
-    assert TableModel(task="density").fit(banana()[["x0", "x1"]]).score_samples(none).shape == (0,)
-
-
 def test_verbose_says_what_is_fitted(capsys):
     TableModel(max_vectors=5, verbose=True).fit(banana(60), "side")
     said = capsys.readouterr().err
@@ -343,15 +336,6 @@ def test_explain_adds_up_the_features_of_a_column():
     beside = model.explain(frame, background=frame[red])
     assert beside.baseline == pytest.approx(model.predict(frame[red]).mean())
     assert model.encoder_.features_of("color") == slice(1, 4)
-
-
-def test_explain_names_classes_and_targets():
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame(rng.normal(size=(90, 2)), columns=["u", "v"])
-    table = frame.assign(kind=np.array(["a", "b", "c"])[np.digitize(frame["u"], [-0.5, 0.5])])
-    assert TableModel(holdout=0, n_vectors=5).fit(table, "kind").explain(table).output_names == ("a", "b", "c")
-    table = frame.assign(p=frame["u"] ** 2, q=frame["v"])
-    assert TableModel(holdout=0, n_vectors=5).fit(table, ["p", "q"]).explain(table).output_names == ("p", "q")
 
 
 @pytest.mark.filterwarnings("ignore:.*are among the samples that the model keeps")

@@ -43,13 +43,6 @@ def test_groups_are_split_like_all_rows():
     assert np.mean(held.truth == "yes") == pytest.approx(np.mean(frame["ill"] == "yes"), abs=0.03)
 
 
-def test_the_interval_is_wider_where_rows_belong_together():
-    frame = patients()
-    apart = TableModel(max_vectors=5).fit(frame, "ill", groups="patient").judgement_
-    alone = TableModel(max_vectors=5).fit(frame, "ill", groups=np.arange(len(frame))).judgement_
-    assert apart.high - apart.low > 2 * (alone.high - alone.low)
-
-
 def test_rows_without_a_group_or_a_weight():
     frame = patients().assign(weight=1.0)
     frame.loc[[1, 5], "patient"] = None

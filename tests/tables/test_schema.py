@@ -77,13 +77,6 @@ def frame():
     )
 
 
-def test_keep_and_drop():
-    assert [f.name for f in infer_schema(frame()).used] == ["x", "y", "word"]
-    assert [f.name for f in infer_schema(frame(), keep=("nr", "name")).used] == ["nr", "x", "y", "word", "name"]
-    assert [f.name for f in infer_schema(frame(), drop=("x",)).used] == ["y", "word"]
-    assert "name it in keep to use it" in infer_schema(frame()).notes[0]
-
-
 def test_densities_see_numbers_only():
     found = infer_schema(frame().assign(on=[True, False] * 6), numbers_only=True)
     assert [f.name for f in found.used] == ["x", "y"]

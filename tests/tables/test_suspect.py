@@ -105,12 +105,6 @@ def test_a_column_that_looks_like_a_group():
     assert any("--groups subject_id" in n for n in TableModel(max_vectors=5, holdout=0).fit(by_number, "ill").notes_)
 
 
-def test_a_column_that_fixes_a_number_looks_like_a_group():
-    frame = patients().drop(columns="ill").rename(columns={"patient": "code"})
-    frame["dose"] = frame["code"].str[1:].astype(float) / 7
-    assert any("--groups code" in note for note in TableModel(max_vectors=5, holdout=0).fit(frame, "dose").notes_)
-
-
 def test_a_column_that_alone_decides_is_named():
     X = RNG.normal(size=(300, 3))
     frame = pd.DataFrame(X, columns=list("abc"))

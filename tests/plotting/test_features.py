@@ -74,14 +74,6 @@ def test_many_features_end_in_one_bar():
     plt.close("all")
 
 
-def test_one_feature():
-    X = FRAME[["u"]].to_numpy()
-    model = fk.KernelRegressor(n_vectors=3).fit(X, NUMBERS)
-    assert labels(SharesDisplay.from_estimator(model, X)) == ["feature 0"]
-    assert len(WaterfallDisplay.from_estimator(model, X).ax_.patches) == 1
-    plt.close("all")
-
-
 def test_errors_say_what_to_do():
     model = fk.KernelRegressor(n_vectors=3).fit(FRAME, NUMBERS)
     with pytest.raises(ValueError, match="there is no row 80; the table has 80 rows, counted from 0"):

@@ -41,18 +41,6 @@ def test_steps_that_do_nothing_change_no_name():
     assert fitted_model(pipeline, FRAME).labels == ["age", "income"]
 
 
-def test_pipelines_inside_of_pipelines_and_searches():
-    inner = make_pipeline(SimpleImputer(), StandardScaler(), FeatureVectorDiscriminant())
-    search = GridSearchCV(inner, {"featurevectordiscriminant__max_vectors": [2, 3]}, cv=2).fit(FRAME, y)
-    found = fitted_model(search, FRAME)
-    assert found.model is search.best_estimator_[-1]
-    assert found.labels[1] == "income"
-    outer = make_pipeline(SimpleImputer(), make_pipeline(StandardScaler(), selector())).fit(FRAME)
-    found = fitted_model(outer, FRAME)
-    np.testing.assert_allclose(as_numbers(found.X), StandardScaler().fit_transform(X))
-    np.testing.assert_allclose(found.given_units(found.X), X)
-
-
 def test_steps_that_leave_the_values_alone_change_no_label():
     frame = FRAME.assign(age=np.where(np.arange(60) == 3, np.nan, X[:, 0]))
     filled = fitted_model(make_pipeline(SimpleImputer(), selector()).fit(frame), frame)
