@@ -138,7 +138,7 @@ def check(
     harmless: NoFormulas = False,
     reading: Reading,
 ) -> None:
-    """Look for what may be wrong with a table: rows that are hard to believe, copies, columns, the order of rows."""
+    """Look for problems in a table: suspicious rows, copies, columns, and the order of rows."""
     with work() as outputs:
         from fewkern.tables.files import find_files
 

@@ -84,7 +84,7 @@ def _noted(table: Path, found: Any, quiet: bool) -> Any:
 
 
 def follows(quiet: bool) -> bool:
-    """Whether somebody watches the terminal."""
+    """Whether progress is shown: stderr is a terminal, and not quiet."""
     return sys.stderr.isatty() and not quiet
 
 

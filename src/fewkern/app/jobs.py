@@ -87,7 +87,7 @@ def predictions(model: TableModel, frame: Any, asked: Beside, encoded: Encoded) 
 
 
 def _answers(model: TableModel, encoded: Encoded, asked: Beside) -> dict[str, Any]:
-    """Columns of what the model says."""
+    """The columns of the predictions."""
     if model.task_ == "density":
         columns: dict[str, Any] = {"log_density": model.score_samples(encoded)}
     elif model.task_ == "reduce":
@@ -124,7 +124,7 @@ def _method(model: TableModel, method: str, option: str, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Tally:
-    """How right the predictions for some rows are; those of parts of a table are merged by ``+``."""
+    """Errors of the predictions for some rows; tallies of the parts of a table are merged by ``+``."""
 
     count: int = 0
     wrong: int = 0
@@ -151,7 +151,7 @@ class Tally:
 
 
 def tally_of(model: TableModel, frame: Any, encoded: Encoded) -> Tally:
-    """How right the model is, where the table has the target; ``encoded`` are the features of its rows."""
+    """The tally of a table that has the target; ``encoded`` are the features of its rows."""
     # of several targets one figure would add up units that differ
     if model.task_ not in ("classify", "regress") or len(model.targets) > 1 or model.target_ not in frame.columns:
         return Tally()
@@ -160,7 +160,7 @@ def tally_of(model: TableModel, frame: Any, encoded: Encoded) -> Tally:
 
 
 def score_line(model: TableModel, tally: Tally) -> list[str]:
-    """How right the model is, where the table has the target."""
+    """The error rate or RMSE and R², where the table has the target."""
     if not tally.count:
         return []
     if model.task_ == "classify":
@@ -174,7 +174,7 @@ def score_line(model: TableModel, tally: Tally) -> list[str]:
 
 
 def _answer(model: TableModel, asked: Beside, _: int, part: Any) -> tuple[Any, Tally, tuple[str, ...]]:
-    """Predictions for a part of a table, how right they are, and remarks on its cells."""
+    """Predictions for a part of a table, their tally, and remarks on its cells."""
     encoded = model.encoder_.encode(part)
     remarks = encoded.remarks + (note_on_gaps(encoded) if model.task_ == "density" else ())
     return predictions(model, part, asked, encoded), tally_of(model, part, encoded), remarks
@@ -226,7 +226,7 @@ def picture_rows(model: TableModel, table: Any) -> Any:
 
 
 def report_rows(model: TableModel, table: Any) -> tuple[Any, str]:
-    """Rows for a report, and what they are to the model: of a table in parts those that were held out, if any were."""
+    """Rows for a report, and how they relate to the fit: of a table in parts the held-out ones, if there are any."""
     if not isinstance(table, FrameParts):
         return table, "fitted"
     if model.held_out_ is not None:
@@ -284,7 +284,7 @@ def waterfall_of(model: TableModel, frame: Any, row: int) -> WaterfallDisplay:
 
 
 def step_lines(steps: WaterfallDisplay) -> list[str]:
-    """The same in lines, the largest share first."""
+    """The waterfall as lines of text, the largest share first."""
     rows = [("baseline", f"{steps.baseline:.4g}")]
     rows += [(steps.labels[j], f"{steps.shares[j]:+.4g}") for j in steps.order]
     rows.append((steps.quantity, f"{steps.value:.4g}"))
@@ -293,7 +293,7 @@ def step_lines(steps: WaterfallDisplay) -> list[str]:
 
 
 def step_figure(steps: WaterfallDisplay) -> Any:
-    """The same as a picture."""
+    """The waterfall as a figure."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -103,7 +103,7 @@ class DensityDisplay(Display):
         return (2.1 * dim + 1, 2.1 * dim) if dim > 2 else super()._size()
 
     def _draw(self, ax: Any) -> None:
-        """Three features and more divide the axes."""
+        """One or two features in one panel, more in several."""
         if len(self.names) > 2:
             self._draw_pairs(ax)
             return
@@ -213,7 +213,7 @@ def _matrix(mixture: KernelMixture) -> np.ndarray:
 
 
 def mixture_in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
-    """The density of the features as they were given, where a scaler comes before the model."""
+    """The density in the units of the given features, where a scaler comes before the model."""
     vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
     if mixture.bounds is None or mixture.periods is None:
         return replace(mixture, vectors=vectors, transform=transform)

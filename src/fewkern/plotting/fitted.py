@@ -19,7 +19,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A fitted model, and what reaches it."""
+    """A fitted model without the steps before it, and its samples."""
 
     model: Any
     """The estimator itself, without what comes before it."""
@@ -117,7 +117,7 @@ def _names(estimator: Any, X: Any) -> list[str]:
 
 
 def _names_after(step: Any, names: list[str]) -> list[str]:
-    """What a transformer calls its features; the names before it if it has none."""
+    """Names of the features of a transformer; those of its input if it has none."""
     for given in ([names], []):  # not every step takes names, and some take only those that they were fitted to
         try:
             return [str(name) for name in step.get_feature_names_out(*given)]
@@ -155,7 +155,7 @@ def as_numbers(X: Any) -> np.ndarray:
 
 
 def ask(method: Callable[..., Any], X: np.ndarray, **given: Any) -> np.ndarray:
-    """What a method returns for points whose columns have no names."""
+    """The result of a method for points whose columns have no names, without a warning."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return to_numpy(method(X, **given))

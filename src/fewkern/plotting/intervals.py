@@ -17,7 +17,7 @@ _BARS = 40
 
 @dataclass(repr=False, eq=False)
 class IntervalsDisplay(Display):
-    """What a regressor predicts, with its intervals, against what was measured.
+    """Predictions of a regressor with their intervals, against the measured values.
 
     A point on the diagonal was predicted exactly. A bar that crosses the diagonal holds the measured value.
 
@@ -86,7 +86,7 @@ class IntervalsDisplay(Display):
 
 @dataclass(repr=False, eq=False)
 class NoveltyDisplay(Display):
-    """How unlike the samples of the fit other samples are, and from where on that is unusual.
+    """Histograms of novelty: how unlike the training samples others are, with the threshold.
 
     Parameters
     ----------

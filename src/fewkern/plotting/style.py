@@ -98,9 +98,9 @@ def percent_ticks(axis: Any) -> None:
 
 
 def draw_samples(ax: Any, points: np.ndarray, labels: Any, classes: Any = None) -> bool:
-    """Samples in the plane: gray, in the color of their class, or along a bar of colors if the labels are numbers.
+    """Samples in the plane: gray, in the color of their class, or along a color bar if the labels are numbers.
 
-    Returns whether there is a bar of colors.
+    Returns whether there is a color bar.
     """
     if labels is None:
         ax.scatter(*points.T, s=16, color=QUIET, lw=0)

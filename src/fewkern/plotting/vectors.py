@@ -79,7 +79,7 @@ class VectorsDisplay(style.Display):
 
     @classmethod
     def from_model(cls, found: FittedModel, y: Any = None, *, ax: Any = None) -> Self:
-        """The same for a model and its samples that are known already."""
+        """The same for an unwrapped model and its samples."""
         vectors, points = _vectors(found.model), as_numbers(found.X)
         regression, dim = is_regressor(found.model), points.shape[1]
         if dim not in ((1, 2) if regression else (2,)):
@@ -107,7 +107,7 @@ class VectorsDisplay(style.Display):
         (style.legend_below if colored else style.legend_beside)(ax)
 
     def _draw_curve(self, ax: Any, kept: str) -> bool:
-        """One feature; there is no bar of colors."""
+        """One feature; there is no color bar."""
         axis, values = self.boundary
         style.draw_samples(ax, np.column_stack([self.X[:, 0], self.labels]), None)
         ax.plot(axis, values, color=style.ACCENT, lw=2, label="model")
@@ -117,7 +117,7 @@ class VectorsDisplay(style.Display):
         return False
 
     def _draw_plane(self, ax: Any, kept: str) -> bool:
-        """Two features; returns whether there is a bar of colors."""
+        """Two features; returns whether there is a color bar."""
         colored = self.boundary is not None and self.boundary[2].ndim == 2
         if colored:
             self._draw_values(ax)
@@ -208,7 +208,7 @@ class ComponentsDisplay(style.Display):
     T : array of shape (n, 1) or (n, 2)
         Components; with one only, the samples are spread out along the other axis by their number.
     labels : array of shape (n,) or None
-        Classes, or numbers (more than 32 different ones), which get a bar of colors.
+        Classes, or numbers (more than 32 different ones), which get a color bar.
     kept : integer array or None
         Rows of the samples that the model keeps.
     names : list of str
@@ -276,7 +276,7 @@ def _kept(found: FittedModel) -> Any:
 
 
 def _with_shares(model: Any) -> list[str]:
-    """Names of the components; of principal ones, with their shares of the variance that the model sees."""
+    """Names of the components; of principal ones, with their shares of the variance."""
     names = [f"component {k + 1}" for k in range(2)]
     if not isinstance(model, FeatureVectorPCA) or model.n_components is not None:
         return names  # the others are not known

@@ -96,7 +96,7 @@ class Predictions:
 
 
 def rarer(truth: Any, classes: Array) -> int | None:
-    """Which of two classes people look for: the rarer one; of equal ones the second. None if there are not two."""
+    """The index of the class of interest: the rarer of two, of equal ones the second; None unless there are two."""
     if len(classes) != 2:
         return None
     first, second = ((truth == name).sum() for name in classes)
@@ -166,7 +166,7 @@ def _record(subject: Subject) -> Predictions | None:
 
 
 def was_fitted_to(subject: Subject) -> bool:
-    """Whether the model was fitted to these rows, as far as it shows.
+    """Whether the model was fitted to these rows, as far as can be detected.
 
     Samples that the model holds are found again among the rows. Where it holds none, the residuals of a least-squares
     fit with a free constant add up to zero on the rows of the fit, and on no others. Other models do not show it; they

@@ -97,7 +97,7 @@ def _vector_columns(subject: Subject, places: list[int | None], order: tuple[str
 
 
 def _back(subject: Subject, j: int) -> list[str]:
-    """What the vectors have in column ``j``: a number in the units of the table, or the level that they are nearest to.
+    """Column ``j`` of the vectors: numbers in the units of the table, or the nearest levels.
 
     Where the features of a column are neither the column in other units nor its levels, their numbers.
     """
@@ -189,7 +189,7 @@ def vectors(subject: Subject, target: str, order: tuple[str, ...], seed: int) ->
 
 
 def coefficients(subject: Subject) -> tuple[Array, list[str]]:
-    """One number per vector, and what it means: the coefficient of the largest size, or the weight."""
+    """The coefficient of the largest size, or the weight, of every vector, and its meaning in words."""
     expansion = subject.core.expansion_
     if isinstance(expansion, KernelMixture):
         weights = to_numpy(expansion.weights).astype(float)
@@ -258,7 +258,7 @@ def nearest_vectors(subject: Subject, X: Array) -> Array:
 
 
 def _nearby(subject: Subject, positions: Array) -> str:
-    """The targets of some rows in a few words."""
+    """A summary of the targets of some rows."""
     if subject.truth is None or not len(positions):
         return ""
     targets = subject.truth[positions]

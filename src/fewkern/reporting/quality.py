@@ -100,7 +100,7 @@ class Quality:
     scores: tuple[Score, ...]
     """Of the model, of a constant prediction, of a linear model where there is one."""
     verdicts: tuple[str, ...]
-    """How the model compares with each of the baselines, as :func:`compare_losses` puts it."""
+    """How the model compares with each of the baselines, as ``evaluation.compare`` words it."""
     classes: tuple[ClassLine, ...]
     """Of a classifier: its classes, and those that only the rows have."""
     auc: float | None
@@ -110,7 +110,7 @@ class Quality:
 
 
 def quality(found: Predictions, rules: dict[str, Array], target: str) -> Quality:
-    """Compare the predictions of a model with those of baselines, which have names."""
+    """Compare the predictions of a model with those of named baselines."""
     classify = found.classes is not None
     scores, verdicts = judge(found.truth, {"this model": found.predicted} | rules, classify, found.counted)
     lines = _lines(found)

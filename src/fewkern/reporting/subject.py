@@ -71,7 +71,7 @@ class Subject:
 
     @property
     def encoder(self) -> Any:
-        """What a model of tables reads the columns with."""
+        """The encoder of a table model."""
         return getattr(self.model, "encoder_", None)
 
     def encode(self, rows: TableRows) -> Array:
@@ -184,7 +184,7 @@ class Subject:
 
     @property
     def moved(self) -> bool:
-        """Whether the vectors were moved, and are samples no more."""
+        """Whether the vectors were moved, so that they are no samples."""
         return vectors_moved(self.core)
 
     @property
@@ -239,7 +239,7 @@ class Subject:
 
 
 def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
-    """Check a model and its rows, and bring them together."""
+    """Check a model and its rows."""
     model = getattr(model, "best_estimator_", model)
     core = _checked_core(model)
     task = getattr(model, "task_", None) or _task(core)

@@ -29,7 +29,7 @@ _MOST_WORST = 10
 
 @dataclass(frozen=True)
 class Reduction:
-    """What is left of the table in a few components."""
+    """How much of the table can be recovered from a few components."""
 
     how: str
     """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.holdout.Predictions`."""
@@ -85,7 +85,7 @@ def reduction(subject: Subject, settings: ReportSettings) -> Reduction:
 
 
 def _parts(train: Array, test: Array, seed: int) -> tuple[Array, Array]:
-    """Rows to learn the way back from, and rows to try it on; of new rows one half each."""
+    """Rows to learn the reconstruction from, and rows to test it on; of new rows one half each."""
     rng = np.random.default_rng(seed)
     if not len(train):
         mixed = rng.permutation(test)

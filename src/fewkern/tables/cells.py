@@ -63,13 +63,13 @@ class Numbers:
     values: Array
     """NaN where a cell is missing or is not a number."""
     bad: Array
-    """Cells that hold something else than a number."""
+    """Cells that hold something other than a number."""
     loose: Array
     """Texts that are more than a plain number: with a unit, groups of digits, a decimal comma."""
 
 
 def is_mark(text: str) -> bool:
-    """Whether a text only says that there is no value, as ``?`` does."""
+    """Whether a text marks a missing value, as ``?`` does."""
     return text.strip().lower() in _MARKS
 
 
@@ -187,7 +187,7 @@ def _text(cell: Any) -> str | None:
 
 
 def factorized(cells: Any) -> tuple[Array, Array]:
-    """The place of every cell among the different ones, -1 where it is missing, and the different ones."""
+    """The code of every cell (-1: missing), and the distinct values, as object array."""
     import pandas as pd
 
     places, different = pd.factorize(cells)
@@ -204,7 +204,7 @@ def holds_text(column: Any) -> bool:
 
 
 def same_category(text: str) -> str:
-    """What two ways to write a category have in common: ``1.0`` and ``1`` are one.
+    """The common form of two spellings of a category: ``1.0`` and ``1`` are one.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def same_category(text: str) -> str:
 
 
 def nested(column: Any) -> str | None:
-    """What the cells are, if they are no single values: ``lists``, ``records`` or ``arrays``; else None."""
+    """The kind of cells that are not scalars: ``lists``, ``records`` or ``arrays``; None for scalars."""
     import pandas as pd
 
     if getattr(column.dtype, "kind", "O") != "O" or isinstance(column.dtype, pd.StringDtype):
@@ -329,7 +329,7 @@ def _since_1970(column: Any) -> Array:
 
 
 def is_ambiguous(column: Any, form: str) -> bool:
-    """Whether day and month could as well be the other way round."""
+    """Whether the dates can also be read with day and month swapped."""
     if "/" not in form or "%d" not in form or "%m" not in form:
         return False
     swapped = form.replace("%d", "\0").replace("%m", "%d").replace("\0", "%m")
@@ -356,7 +356,7 @@ def days(column: Any, form: str) -> Array:
 
 
 def parts_of(values: Array) -> tuple[str, ...]:
-    """What the dates can tell apart: day and hour where they vary, season in two years, weekday in four weeks."""
+    """The parts of dates that vary: day, hour, season (two years or more), weekday (four weeks or more)."""
     known = values[np.isfinite(values)]
     span = float(np.ptp(known)) if len(known) else 0.0
     found = ["day"] if np.ptp(np.floor(known)) > 0 else []

@@ -61,7 +61,7 @@ def _check_range(column: NumberColumn | DateColumn) -> None:
 
 
 def _note_on_far(column: NumberColumn | DateColumn, values: Array, room: float) -> list[str]:
-    """A remark on values that are further than ``room`` outside of the range of the training cells."""
+    """A remark on values more than ``room`` outside the range of the training cells."""
     far = int(np.sum((values < column.low - room) | (values > column.high + room)))
     if not far:
         return []
@@ -147,7 +147,7 @@ class CategoryColumn:
         return cls(name, tuple(sorted(set(words) - set(other))), merge, tuple(sorted(other)))
 
     def places(self, words: Any) -> list[int]:
-        """The number of the level that every text is, -1 of an unknown one."""
+        """The code of the level of every text, -1 for an unknown one."""
         place = {level: k for k, level in reversed(list(enumerate(self.levels)))}
         alike = {same_category(level): k for level, k in place.items()} | place
         found = [alike.get(word, alike.get(same_category(word), -1)) for word in words]

@@ -214,13 +214,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.stack([part.sum(axis=axis) for part in parts], axis=axis)
 
     def features_of(self, name: str) -> slice:
-        """Where the features of a column are among all features."""
+        """The slice of the features of a column."""
         k = self.columns.index(name)
         return slice(self._ends[k] - len(self.columns_[k].features), self._ends[k])
 
     @property
     def _ends(self) -> Array:
-        """The number of features up to every column, and with it."""
+        """Cumulative number of features of the columns."""
         return np.cumsum([len(column.features) for column in self.columns_])
 
     @property
@@ -246,7 +246,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def named(names: Any) -> tuple[str, ...]:
-    """Names of columns, of which one may be given alone."""
+    """Names of columns as a tuple; a single name is one column."""
     return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
 
 

@@ -132,7 +132,7 @@ class _Piece:
     """Of the file, with the place."""
     read: Callable[[], Any]
     rows: Callable[[], int] | None = None
-    """Counts them, where that is faster than to read them."""
+    """Counts the rows, where that is faster than reading them."""
     columns: Sequence[str] = ()
     """Those of the table, in their order."""
 
@@ -153,7 +153,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Opened:
-    """A file of which nothing but the head has been read."""
+    """A file of which only the head has been read."""
 
     path: Path
     pieces: Sequence[_Piece]
@@ -167,7 +167,7 @@ class _Opened:
 
 
 def _is_large(path: Path) -> bool:
-    """Whether a file is better read in pieces."""
+    """Whether a file is so large that it is read in pieces."""
     suffix, packed = kind_of(path)
     if packed or not path.is_file():
         return False
@@ -303,7 +303,7 @@ def _whole_lines(head: bytes) -> bytes:
 
 
 def _line_ends(path: Path, start: int) -> list[int]:
-    """Where a text file is cut: after the header at ``start``, about every ``PIECE_BYTES`` bytes, and at the end.
+    """Offsets of the cuts of a text file: after the header at ``start``, every ``PIECE_BYTES`` or so, and the end.
 
     A line ends outside of quotes, of which a cell that holds a line break has one on each side.
     """

@@ -59,7 +59,7 @@ class Part:
 
 @dataclass(frozen=True)
 class FittedTable:
-    """A fitted model and what is known of it."""
+    """A fitted model, its error and its notes."""
 
     part: Part
     count: int
@@ -113,12 +113,12 @@ def _expected_warnings(job: Job) -> Iterator[None]:
 
 
 def _vector_rows(estimator: Any) -> Any:
-    """Which samples became vectors, or where these started; None of kernels that may lie between the samples."""
+    """The samples that became vectors, or from which these started; None if vectors are no samples."""
     return getattr(estimator, "indices_", None) if estimator.n_vectors_ else None
 
 
 def own_error(job: Job, estimator: Any) -> float | None:
-    """The error that a fit reports of itself: the share of wrong classes, or the root mean squared error."""
+    """The cross-validated error that a fit reports: error rate, or root mean squared error."""
     error = getattr(estimator, "held_out_error_", None)
     if error is None or job.y is None or job.y.ndim > 1:
         return None
@@ -143,7 +143,7 @@ def _all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
 
 
 def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[str]:
-    """Those of the three most important columns that alone decide."""
+    """Notes on those of the three most important columns that alone predict the target."""
     importances, encoder = getattr(part.estimator, "feature_importances_", None), part.encoder
     grouped = any("--groups" in note for note in job.notes)
     if importances is None or grouped or judged is None or job.y is None or job.y.ndim > 1:
@@ -301,7 +301,7 @@ def _fit_all(job: Job, parts: FrameParts, drawn: DrawnRows) -> FittedTable:
 
 
 def _places(known: Array, rows: Any) -> Array | None:
-    """Where rows of the table are among those that are in memory; None if one is not."""
+    """Positions of rows of the table among those in memory; None if one is not in memory."""
     if rows is None:
         return None
     places = np.searchsorted(known, rows)

@@ -133,7 +133,7 @@ def cut_short(sentences: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def nearest(name: str, names: Any) -> str:
-    """A hint at the column that was probably meant, or at those that there are.
+    """A hint: the column that was probably meant, or the columns of the table.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class HeldOutRows:
 @storable
 @dataclass(frozen=True)
 class Judgement:
-    """An error with its interval, and those of simple answers."""
+    """An error with its interval, and the errors of baselines."""
 
     measure: Literal["error", "rmse", "log density"]
     rows: int
@@ -52,14 +52,14 @@ class Judgement:
     high: float
     """A 95% interval."""
     baseline: float
-    """The same measure of the simplest answer: the most frequent class, the mean, one normal distribution."""
+    """The same measure of the simplest baseline: the most frequent class, the mean, one normal distribution."""
     baseline_name: str
     linear: float | None
     """Of a linear model, where one was fitted."""
     verdict: str
-    """Better, no better or worse than the simplest answer, and than a linear model."""
+    """Better, no better or worse than the simplest baseline, and than a linear model."""
     found: str | None = None
-    """How many rows of the rarer of two classes are found."""
+    """Recall and precision of the rarer of two classes, in words."""
     r2: float | None = None
     how: Literal["held out", "cross-validated"] = "held out"
     weighted: bool = False
@@ -87,7 +87,7 @@ _VERDICTS = {
 
 
 def _verdict(losses: tuple[Array, Array, Any], name: str, counted: Counted) -> str:
-    """How a model compares with the simplest answer and with a linear model, by their losses row by row."""
+    """How a model compares with the simplest baseline and with a linear model, by their losses row by row."""
     own, simple, linear = losses
     found = compare(own, simple, counted)
     verdict = _VERDICTS[found].format(name, len(own))
@@ -118,7 +118,7 @@ def _judge(
     counted: Counted,
     **more: Any,
 ) -> Judgement:
-    """By the losses of the model, of the simplest answer and of a linear model (or None), row by row."""
+    """The judgement by the losses of the model, of the baseline and of a linear model (or None), row by row."""
     own, simple, linear = losses
     (low, high), groups = counted.interval(own), None if counted.groups is None else counted.count(own)
     value, base = counted.mean(own)[0], counted.mean(simple)[0]
@@ -143,7 +143,7 @@ def judge_classes(held_out: HeldOutRows, majority: Any, linear: Any = None, clas
 
 
 def _found(truth: Array, predicted: Array) -> str | None:
-    """Of two classes, how many rows of the rarer one are found."""
+    """Recall and precision of the rarer of two classes, in words."""
     labels, counts = np.unique(truth, return_counts=True)
     if len(labels) != 2:
         return None
@@ -266,7 +266,7 @@ def contradiction(judged: Judgement | None, cross_validated: float | None) -> li
 
 
 def deciding_columns(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
-    """Columns that alone predict the target, as one that was filled in afterwards does.
+    """Notes on columns that alone predict the target, as a column does that is filled in after it.
 
     ``fitted`` and ``new`` are features and targets of rows that the columns are fitted to, and of others.
     """

@@ -126,7 +126,7 @@ class Predicting:
 
     @available_if(can("predict_set"))
     def predict_set(self, frame: Any, coverage: float = 0.9) -> Any:
-        """Classes of which one is right with that probability, a truth value each, shape ``(n_rows, n_classes)``."""
+        """Sets of classes that hold the true one with probability ``coverage``: booleans, ``(n_rows, n_classes)``."""
         return self._ask("predict_set", frame, coverage=coverage)
 
     @available_if(can("novelty"))

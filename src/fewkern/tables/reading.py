@@ -37,7 +37,7 @@ class ReadTable:
 def read_table(
     path: str | Path, *, sep: str | None = None, decimal: str | None = None, skip: int | None = None
 ) -> ReadTable:
-    """Read a table: CSV and the like, JSON, Parquet, NPZ (arrays ``X`` and, if any, ``y``), Excel with openpyxl.
+    """Read a table: delimited text, JSON, Parquet, NPZ (arrays ``X`` and, if any, ``y``), Excel with openpyxl.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def read_file(path: str | Path, marks: text_files.Marks) -> ReadTable:
 
 
 def kind_of(path: Path) -> tuple[str, bool]:
-    """The suffix of a file name, and whether the file is packed (``.gz``)."""
+    """The suffix of a file name without ``.gz``, and whether the file is compressed."""
     suffixes = [part.lower() for part in path.suffixes]
     packed = bool(suffixes) and suffixes[-1] == ".gz"
     last = (suffixes[:-1] if packed else suffixes)[-1:]
@@ -202,7 +202,7 @@ def _arrays(name: str, content: bytes) -> Any:
 
 
 def _workbook(name: str, content: bytes, skip: int | None) -> tuple[Any, tuple[str, ...]]:
-    """The first sheet of an Excel workbook with two rows and two columns of cells, through openpyxl."""
+    """The first sheet of an Excel workbook that has at least two rows and two columns, through openpyxl."""
     if content[:4] != b"PK\x03\x04":
         raise ValueError(f"{name} is not an .xlsx workbook; save it as .xlsx or CSV in a spreadsheet program.")
     try:

@@ -57,7 +57,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Job:
-    """A request with everything resolved, and the rows it is about."""
+    """A resolved request, and its rows."""
 
     request: Request
     frame: Any
@@ -76,7 +76,7 @@ class Job:
     settings: dict[str, Any]
     notes: tuple[str, ...]
     groups: Array | None = None
-    """Whole numbers, equal for rows that belong together."""
+    """Group numbers of the rows."""
     weights: Array | None = None
 
     def build(self) -> Any:
@@ -154,7 +154,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
 
 
 def _about_target(name: Any, y: Any, rows: Array, task: str, settings: dict[str, Any]) -> list[str]:
-    """Extreme rows of numbers, a rare class."""
+    """Notes on extreme numbers and on a rare class."""
     if task == "regress":
         columns = [(name, y)] if y.ndim == 1 else zip(name, y.T)
         return [note for one, values in columns for note in extreme_targets(one, values, rows)]
@@ -162,7 +162,7 @@ def _about_target(name: Any, y: Any, rows: Array, task: str, settings: dict[str,
 
 
 def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
-    """A reducer that looks at a target of numbers must be one that can."""
+    """Settings of a reducer with a target of numbers; raises a ValueError if it needs classes."""
     if found.task != "regress":
         return {}
     if model != "margins":
@@ -219,7 +219,7 @@ def _one(name: Any, columns: list[tuple[str, Any]], frame: Any) -> tuple[Any, An
 
 
 def extreme_targets(name: str, values: Array, rows: Array) -> list[str]:
-    """Rows whose target is far from all others, as a total or a typing error is.
+    """A note on rows whose target is far from all others, as a total or a typing error is.
 
     They are ten interquartile ranges from the median, and four times as far as the farthest of the others.
 

@@ -24,7 +24,7 @@ _TIME_NAME = re.compile(r".*(year|month|week|day|date|time|hour|minute|second|qu
 
 @dataclass(frozen=True)
 class ColumnType:
-    """What one column is."""
+    """The type of one column."""
 
     name: str
     kind: Literal["number", "category", "date", "index", "id", "constant", "empty", "names", "dropped", "text"]
@@ -54,7 +54,7 @@ class ColumnType:
 
 @dataclass(frozen=True)
 class Schema:
-    """What all columns are."""
+    """The types of all columns."""
 
     columns: tuple[ColumnType, ...]
     notes: tuple[str, ...]
@@ -77,7 +77,7 @@ class Schema:
 
 
 def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool = False, merge: bool = False) -> Schema:
-    """What the columns of a data frame are.
+    """Infer the types of the columns of a data frame.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool 
 
 
 def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False) -> ColumnType:
-    """What a column is.
+    """Infer the type of a column.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def _date(name: str, column: Any, form: str) -> ColumnType:
 
 
 def _as_number_only(finding: ColumnType, column: Any) -> ColumnType:
-    """For a density: text and truth values have none."""
+    """The type for a density, which takes no text and no truth values."""
     if finding.kind == "category" or finding.flag:
         return ColumnType(finding.name, "text")
     if finding.kind == "date":
@@ -223,7 +223,7 @@ def _as_number_only(finding: ColumnType, column: Any) -> ColumnType:
 
 
 def _notes(found: list[ColumnType]) -> tuple[str, ...]:
-    """Sentences about the columns: one for all of a kind where there is nothing else to say."""
+    """Notes on the columns; columns that are left out for the same reason share one."""
     notes = []
     left = {"empty": "empty", "constant": "the same in every row", "text": "not numeric, as a density needs,"}
     for kind, what in left.items():

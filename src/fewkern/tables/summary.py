@@ -89,7 +89,7 @@ def short_facts(facts: FitFacts, estimator: Any, rows: int, seconds: float) -> F
 
 
 def _describe(estimator: Any) -> str:
-    """The kernel of a model in a few words, numbers to three digits."""
+    """A short description of the kernel of a model."""
     expansion = estimator.expansion_
     if isinstance(expansion, GaussianExpansion):
         return _describe_metric(expansion.basis)
@@ -117,7 +117,7 @@ def _describe_metric(basis: GaussianBasis) -> str:
 
 
 def _describe_density(estimator: Any) -> str:
-    """The kernels of a density in a few words."""
+    """A short description of the kernels of a density."""
     low, high = float(estimator.bandwidths_.min()), float(estimator.bandwidths_.max())
     return f"normal, bandwidth {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"
 
@@ -174,7 +174,7 @@ def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _details(judged: Judgement) -> str:
-    """R², which rows, and how they count."""
+    """R², the number of rows, groups and weights."""
     r2 = f"R² {judged.r2:.3f}; " if judged.r2 is not None else ""
     unit = "in standard deviations of the targets; " if judged.targets else ""
     unseen = " the model did not see" if judged.how == "held out" else ""

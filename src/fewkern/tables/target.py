@@ -101,7 +101,7 @@ def resolve_targets(columns: list[tuple[str, Any]], task: str, merge: bool = Fal
 
 
 def _number_like(found: Any, column: Any) -> bool:
-    """Whether all filled cells are numbers, but for a tenth, or for half that only mark missing ones."""
+    """Whether all filled cells are numbers, up to a tenth, or up to half if the others are marks of missing values."""
     known = int(np.sum(~np.isnan(found.values)))
     bad = int(found.bad.sum())
     marks = bad and all(cells.is_mark(str(cell)) for cell in column[found.bad])
@@ -109,7 +109,7 @@ def _number_like(found: Any, column: Any) -> bool:
 
 
 def guess_task(name: str, column: Any) -> tuple[str, str | None]:
-    """The task for a target, and what to say about the guess.
+    """The task for a target, and a note if the guess is uncertain.
 
     Text, truth values and few different whole numbers are classes; everything else is a number.
     """

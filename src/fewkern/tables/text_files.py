@@ -48,7 +48,7 @@ def marks_of(sep: str | None, decimal: str | None, skip: int | None) -> Marks:
 
 @dataclass(frozen=True)
 class Style:
-    """How a text file is written."""
+    """The format of a text file."""
 
     sep: str
     commas: tuple[str, ...] | None
@@ -184,7 +184,7 @@ def _with_codes(frame: Any) -> tuple[Any, list[str]]:
 
 
 def read_text(text: str, sep: str, columns: list[int] | None = None) -> Any:
-    """Cells of a text as texts."""
+    """Parse delimited text; all cells stay texts."""
     pd = pandas()
     try:
         return pd.read_csv(
