@@ -191,14 +191,12 @@ def vectors(subject: Subject, target: str, order: tuple[str, ...], seed: int) ->
 def coefficients(subject: Subject) -> tuple[Array, list[str]]:
     """The coefficient of the largest size, or the weight, of every vector, and its meaning in words."""
     expansion = subject.core.expansion_
-    if isinstance(expansion, KernelMixture):
-        weights = to_numpy(expansion.weights).astype(float)
-        return weights, [f"{percent(w)} of all rows" for w in weights]
-    if isinstance(expansion, ClassMixtures):
-        parts = [to_numpy(m.weights).astype(float) for m in expansion.mixtures]
-        names = [label(c) for c, part in zip(subject.classes, parts) for _ in part]
-        weights = np.concatenate(parts)
-        return weights, [f"{percent(w)} of the rows with {name}" for w, name in zip(weights, names)]
+    if isinstance(expansion, KernelMixture | ClassMixtures):
+        mixtures = expansion.mixtures if isinstance(expansion, ClassMixtures) else (expansion,)
+        parts = [to_numpy(mixture.weights).astype(float) for mixture in mixtures]
+        rows = [f"the rows with {label(c)}" for c in subject.classes] if subject.task == "classify" else ["all rows"]
+        meanings = [f"{percent(weight)} of {of}" for of, part in zip(rows, parts) for weight in part]
+        return np.concatenate(parts), meanings
     coef = to_numpy(_sum(subject).coef).astype(float)
     largest = np.argmax(np.abs(coef), axis=1)
     values = coef[np.arange(len(coef)), largest]
