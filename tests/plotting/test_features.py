@@ -80,3 +80,11 @@ def test_errors_say_what_to_do():
         WaterfallDisplay.of_row(model, FRAME, row=80)
     with pytest.raises(ValueError, match="KernelPCA has no method explain"):
         SharesDisplay.from_estimator(KernelPCA(2).fit(FRAME), FRAME)
+
+
+def test_one_feature():
+    X = FRAME[["u"]].to_numpy()
+    model = fk.KernelRegressor(n_vectors=3).fit(X, NUMBERS)
+    assert labels(SharesDisplay.from_estimator(model, X)) == ["feature 0"]
+    assert len(WaterfallDisplay.from_estimator(model, X).ax_.patches) == 1
+    plt.close("all")

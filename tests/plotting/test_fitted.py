@@ -108,3 +108,15 @@ def test_what_is_not_fitted_says_so(estimator):
 def test_a_pipeline_without_a_model():
     with pytest.raises(ValueError, match="last step of this Pipeline is 'passthrough'"):
         fitted_model(make_pipeline(StandardScaler(), "passthrough").fit(X), X)
+
+
+def test_pipelines_inside_of_pipelines_and_searches():
+    inner = make_pipeline(SimpleImputer(), StandardScaler(), FeatureVectorDiscriminant())
+    search = GridSearchCV(inner, {"featurevectordiscriminant__max_vectors": [2, 3]}, cv=2).fit(FRAME, y)
+    found = fitted_model(search, FRAME)
+    assert found.model is search.best_estimator_[-1]
+    assert found.labels[1] == "income"
+    outer = make_pipeline(SimpleImputer(), make_pipeline(StandardScaler(), selector())).fit(FRAME)
+    found = fitted_model(outer, FRAME)
+    np.testing.assert_allclose(as_numbers(found.X), StandardScaler().fit_transform(X))
+    np.testing.assert_allclose(found.given_units(found.X), X)

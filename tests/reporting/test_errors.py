@@ -1,5 +1,7 @@
 """Where a model errs, and what it states about its own uncertainty."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn import metrics
@@ -127,3 +129,17 @@ def test_a_model_that_has_none_may_say_why(monkeypatch):
     found = uncertainty(*held_out(model, X, y))
     assert found.intervals is None
     assert found.absent == ("this model came from an old file and has no held-out values",)
+
+
+def test_the_crps_of_a_point_is_its_absolute_error(monkeypatch):
+    model, X, y = price_model()
+
+    def point(samples, q):
+        return model[-1].predict(samples)
+
+    monkeypatch.setattr(model[-1], "predict_quantile", point, raising=False)
+
+    subject, predictions = held_out(model, X, y)
+    (sentence,) = (text for text in uncertainty(subject, predictions).sentences if "CRPS" in text)
+    crps, error = re.search(r"distributions is ([\d,.]+); .* score ([\d,.]+), their", sentence).groups()
+    assert crps == error

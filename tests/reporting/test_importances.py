@@ -85,3 +85,18 @@ def test_cells_keep_their_types():
     found = importances(subject_of(model, frame, y), 0)
     assert found.columns[0].column == "a"
     assert found.unused == ("c",)
+
+
+def test_what_is_said():
+    model, frame, y = churn_model()
+    found = importances(subject_of(model, frame, y), 0)
+    assert found.sentences[0].startswith(
+        f"{found.columns[0].column} matters most: shuffling its values raises the error rate from"
+    )
+    assert found.unused == ("key",)
+    assert found.several
+    assert any(s == "1 of 3 columns makes no difference beyond chance." for s in found.sentences)
+    model, X, y = price_model()
+    found = importances(subject_of(model, X, y), 0)
+    assert found.sentences[0].startswith("area matters most: shuffling its values raises the mean absolute error from")
+    assert not found.several

@@ -169,3 +169,12 @@ def test_coefficients_that_cancel_have_no_effect_of_their_own():
     assert "lowers it" not in page
     assert cancellation(subject_of(*price_model())) < 5
     assert "cancel" not in " ".join(vectors(subject_of(*price_model()), "price", (), 0).sentences)
+
+
+def test_nearest_in_the_metric_of_the_kernel():
+    model, X, y = iris_model()
+    subject = subject_of(model, X, y)
+    width = model.kernel_.length_scale
+    V = model.vectors_
+    expected = (((X[:, None] - V[None]) / width) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(nearest_vectors(subject, X), expected)

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -112,3 +113,9 @@ def test_a_table_without_the_target():
     model, table = churn_table()
     refused(ValueError, "X has no column 'churn', which the model predicts", model, table.drop(columns="churn"))
     refused(ValueError, r"X lacks the column\(s\) 'plan'", model, table.drop(columns="plan"))
+
+
+def test_the_best_of_a_grid_search():
+    _, X, y = iris_model()
+    search = GridSearchCV(fewkern.FeatureVectorDiscriminant(), {"max_vectors": [5, 10]}, cv=2).fit(X, y)
+    assert subject_of(search, X, y).core is search.best_estimator_

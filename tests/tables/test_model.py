@@ -386,3 +386,10 @@ def test_what_cannot_be_forgotten(tmp_path):
         fewkern.load(fitted.save(tmp_path / "m")).forget(frame.head(5))
     discriminant = TableModel(model="discriminant", **QUICK).fit(messy(), "side")
     assert not hasattr(discriminant, "forget")
+
+
+def test_empty_tables_have_empty_answers(model):
+    none = messy().head(0)
+    assert model.predict(none).shape == (0,)
+    assert model.predict_proba(none).shape == (0, 2)
+    assert TableModel(task="density").fit(banana()[["x0", "x1"]]).score_samples(none).shape == (0,)
