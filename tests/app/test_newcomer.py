@@ -14,7 +14,7 @@ import pytest
 
 import fewkern
 from fewkern.app import jobs
-from fewkern.app.outputs import MODEL, PAGE, Outputs
+from fewkern.app._terminal import MODEL, PAGE, Outputs
 from tests.app.test_commands import _text, banana, fails, run
 
 QUICK = ["--max-vectors", 8, "--holdout", 0]

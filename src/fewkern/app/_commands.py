@@ -27,8 +27,21 @@ from fewkern.app._options import (
     given,
     grouped,
 )
-from fewkern.app._terminal import follows, open_files, read_one, say, show_line, warnings_as_notes, work
-from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
+from fewkern.app._terminal import (
+    MODEL,
+    PAGE,
+    PICTURE,
+    TABLE,
+    Outputs,
+    follows,
+    open_files,
+    read_one,
+    say,
+    show_line,
+    warnings_as_notes,
+    work,
+    write_frames,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -144,7 +157,6 @@ def check(
 
         files = outputs.reads(*find_files(tables))
         ranked = None if ranked is None else outputs.claim(ranked, TABLE)
-        from fewkern.app.outputs import write_frames
         from fewkern.tables.check import check_table
         from fewkern.tables.resolve import Request
 
@@ -187,7 +199,6 @@ def predict(
         if target is not None:
             target = outputs.claim_folder(target) if folder else outputs.claim(target, TABLE)
         from fewkern.app import jobs
-        from fewkern.app.outputs import write_frames
 
         found = jobs.load_table_model(model)
         frame = open_files(files, given(reading), quiet)
