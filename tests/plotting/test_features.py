@@ -88,3 +88,10 @@ def test_one_feature():
     assert labels(SharesDisplay.from_estimator(model, X)) == ["feature 0"]
     assert len(WaterfallDisplay.from_estimator(model, X).ax_.patches) == 1
     plt.close("all")
+
+
+def test_a_missing_cell_is_called_missing():
+    table = FRAME.assign(color=np.where(FRAME["u"] > 0, "red", "blue"), y=NUMBERS)
+    table.loc[2, "color"] = None
+    model = fk.TableModel(holdout=0, n_vectors=3).fit(table, "y")
+    assert "color = missing" in WaterfallDisplay.of_row(model, table, row=2).labels

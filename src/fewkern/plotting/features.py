@@ -205,8 +205,9 @@ def _output(found: Explanation, output: Any, classes: bool) -> int:
 
 
 def _cell(cell: Any) -> str:
-    """A cell, short: four figures of a number."""
-    return f"{cell:.4g}" if isinstance(cell, (float, np.floating)) else str(cell)
+    """A cell as text, with four digits of a number."""
+    text = f"{cell:.4g}" if isinstance(cell, (float, np.floating)) else str(cell)
+    return "missing" if text in ("None", "nan", "NaT", "<NA>") else text
 
 
 @dataclass(repr=False, eq=False)
