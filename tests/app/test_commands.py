@@ -98,20 +98,6 @@ def _text(content):
     return io.StringIO(content)
 
 
-def test_summary_states_the_errors_that_the_model_makes(csv, tmp_path):
-    run("fit", csv, "--out", "m.npz", "--max-vectors", 10)
-    model = fewkern.load("m.npz")
-    frame, estimator = banana(), model.estimator_
-    assert model.facts_.rows == 120
-    assert model.judgement_.rows == 24
-    assert model.facts_.vectors == estimator.n_vectors_ <= 10
-    assert model.facts_.cross_validated == pytest.approx(estimator.held_out_error_)
-    assert 0 <= model.judgement_.value < 0.4
-    X = (frame[["x0", "x1"]] - frame[["x0", "x1"]].mean()) / frame[["x0", "x1"]].std(ddof=0)
-    direct = fewkern.KernelClassifier(max_vectors=10).fit(X.to_numpy(), frame["side"].to_numpy())
-    np.testing.assert_allclose(direct.vectors_, estimator.vectors_, atol=1e-4)
-
-
 def test_categories_and_missing_values(tmp_path):
     table = tmp_path / "mixed.csv"
     mixed().to_csv(table, index=False)
@@ -138,17 +124,6 @@ def test_a_budget_that_is_too_small_is_a_remark_and_in_the_report(tmp_path):
     assert "the error was still falling at the budget of vectors" in (tmp_path / "r.html").read_text()
 
 
-def test_discriminant_and_preference(csv):
-    result = run("fit", csv, "--model", "discriminant", "--prefer", "sparse", "--out", "m.npz")
-    assert "classify with model discriminant" in result.stdout
-    header, *rows = run("predict", "m.npz", csv, "--proba").stdout.splitlines()
-    assert header == "side,p(left),p(right)"
-    for row in rows:
-        label, left, right = row.split(",")
-        assert float(left) + float(right) == pytest.approx(1.0)
-        assert label == ("left" if float(left) > float(right) else "right")
-
-
 def test_predict_to_files(model, csv, tmp_path):
     stdout = run("predict", model, csv, "--proba").stdout
     assert run("predict", model, csv, "--proba", "--out", "p.csv").stdout == ""
@@ -158,12 +133,6 @@ def test_predict_to_files(model, csv, tmp_path):
     for found in (pd.read_csv("p.tsv", sep="\t"), pd.read_csv("p.csv.gz"), pd.read_parquet("p.parquet")):
         pd.testing.assert_frame_equal(found, pd.read_csv("p.csv"), check_dtype=False)
     assert not list(tmp_path.glob(".*.part"))
-
-
-def test_predict_does_not_need_the_target_nor_the_order_of_columns(model, csv):
-    frame = banana()
-    frame[["x1", "x0"]].to_csv("new.csv", index=False)
-    assert run("predict", model, "new.csv").stdout == run("predict", model, csv).stdout
 
 
 def test_predict_refuses_tables_that_do_not_fit(model):

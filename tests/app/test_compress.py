@@ -1,10 +1,9 @@
 """``fewkern compress``: a short model of a table."""
 
 import numpy as np
-import pandas as pd
 
 import fewkern
-from tests.app.test_commands import banana, fails, mixed, run
+from tests.app.test_commands import banana, mixed, run
 
 
 def test_a_classifier_of_a_table(tmp_path):
@@ -23,24 +22,8 @@ def test_a_classifier_of_a_table(tmp_path):
     assert (tmp_path / "short.c").exists()
 
 
-def test_components_of_a_table():
-    banana().drop(columns="side").to_csv("table.csv", index=False)
-    run("fit", "table.csv", "--task", "reduce", "--n-components", 2)
-    result = run("compress", "fewkern-model.npz", "table.csv", "--out", "short.npz", "--tolerance", 0.2)
-    assert "relative error of the values" in result.stdout
-    long, short = fewkern.load("fewkern-model.npz"), fewkern.load("short.npz")
-    assert short.estimator_.n_vectors_ < long.estimator_.n_vectors_
-    assert short.transform(pd.read_csv("table.csv")).shape == (120, 2)
-
-
 def test_too_few_vectors_are_a_note():
     banana().to_csv("table.csv", index=False)
     run("fit", "table.csv", "--model", "discriminant", "--holdout", 0)
     result = run("compress", "fewkern-model.npz", "table.csv", "--vectors", 1, "--tolerance", 0)
     assert "note: compress: 1 vectors do not agree" in result.stderr
-
-
-def test_a_density_is_no_sum_of_kernels():
-    banana().drop(columns="side").to_csv("numbers.csv", index=False)
-    run("fit", "numbers.csv", "--task", "density", "--holdout", 0, "--out", "d.npz")
-    fails("compress", "d.npz", "numbers.csv", match="does not compute a sum of kernels")

@@ -26,12 +26,6 @@ def test_a_row_column_by_column(tmp_path):
     assert (tmp_path / "row.png").stat().st_size > 1000
 
 
-def test_a_row_that_is_not_there():
-    banana().to_csv("table.csv", index=False)
-    run("fit", "table.csv", "--holdout", 0)
-    fails("explain", "fewkern-model.npz", "table.csv", "--row", 120, match="no row 120; the table has 120 rows")
-
-
 def test_a_density_has_nothing_to_explain():
     banana().drop(columns="side").to_csv("numbers.csv", index=False)
     run("fit", "numbers.csv", "--task", "density", "--holdout", 0, "--out", "d.npz")

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
 
 import fewkern
 from fewkern.app import jobs
-from fewkern.app.outputs import MODEL, PAGE, Outputs
+from fewkern.app._terminal import MODEL, PAGE, Outputs
 from tests.app.test_commands import _text, banana, fails, run
 
 QUICK = ["--max-vectors", 8, "--holdout", 0]
@@ -28,18 +27,6 @@ def predicted(*arguments):
 
 
 # A: what changed the meaning of a table
-
-
-def test_the_index_that_pandas_wrote_is_not_a_feature():
-    load_iris(as_frame=True).frame.to_csv("iris.csv")
-    result = run("fit", "iris.csv", "--out", "m.npz", *FAST)
-    assert "column 'Unnamed: 0' numbers the rows and was left out" in result.stderr
-    assert "150 of 4 features" in result.stdout
-    assert "150 of 5 features" in run("fit", "iris.csv", "--keep", "Unnamed: 0", "--out", "m.npz", *FAST).stdout
-    dropped = run(
-        "fit", "iris.csv", "--drop", "petal length (cm)", "--drop", "petal width (cm)", "--out", "m.npz", *FAST
-    )
-    assert "150 of 2 features" in dropped.stdout
 
 
 def test_the_summary_judges():

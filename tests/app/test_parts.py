@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.app.jobs import Tally
 from fewkern.arrays import frames, partitions
 from fewkern.core import population
 from fewkern.io import load
@@ -136,17 +135,6 @@ def test_numbers_are_scored_over_all_parts(files):
     assert list(pd.read_csv("out.csv").columns) == ["v", "low", "high"]
 
 
-def test_tallies_of_parts_add_up():
-    rng = np.random.default_rng(0)
-    truth, predicted = rng.normal(5, 2, (2, 50))
-    whole = Tally.of(truth, predicted, numbers=True)
-    parts = (
-        Tally() + Tally.of(truth[:7], predicted[:7], numbers=True) + Tally.of(truth[7:], predicted[7:], numbers=True)
-    )
-    for name in ("count", "squares", "mean", "spread"):
-        assert getattr(parts, name) == pytest.approx(getattr(whole, name))
-
-
 def test_pictures_and_reports_show_some_rows(tmp_path, files):
     run("fit", "part-*.parquet", "--target", "side", "--out", "a.npz", "--report", "r.html", *QUICK)
     page = (tmp_path / "r.html").read_text()
@@ -154,14 +142,6 @@ def test_pictures_and_reports_show_some_rows(tmp_path, files):
     assert "of 40 rows of this table" in page  # those that were held out
     run("fit", "part-*.parquet", "--target", "side", "--task", "reduce", "--out", "b.npz", "--max-vectors", 5)
     assert (tmp_path / "b.png").stat().st_size > 1000
-
-
-def test_names_that_stand_for_no_table(tmp_path, files):
-    fails("fit", "absent-*.parquet", match=r"no file matches the pattern 'absent-\*.parquet'")
-    (tmp_path / "empty").mkdir()
-    fails("fit", "empty", match="the folder empty has no tables")
-    files.drop(columns="v").to_parquet("part-9.parquet")
-    fails("fit", "part-*.parquet", match=r"part-9.parquet lacks the column 'v', which part-0.parquet has")
 
 
 @pytest.mark.usefixtures("model")

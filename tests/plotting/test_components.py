@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from fewkern import FeatureVectorPCA, FeatureVectorSelector, GraphEmbedding, RecursiveSVM
+from fewkern import FeatureVectorPCA, GraphEmbedding, RecursiveSVM
 from fewkern.datasets import make_banana
 from fewkern.plotting import AccuracyDisplay, ComponentsDisplay
 from tests.plotting.reading import labels, legend, legend_is_outside
@@ -35,14 +35,6 @@ def test_other_samples_have_no_circles(iris):
     model = RecursiveSVM(kernel="gaussian", n_components=2, max_vectors=12).fit(X, y)
     assert legend(ComponentsDisplay.from_estimator(model, X[::-1], y[::-1])) == ["0", "1", "2"]
     assert legend(ComponentsDisplay.from_estimator(model, X[:5], y[:5])) == ["0"]
-
-
-def test_many_circles_are_behind_the_samples(iris):
-    X, y = iris
-    for count, behind in ((20, False), (100, True)):
-        display = ComponentsDisplay.from_estimator(FeatureVectorSelector(max_vectors=count).fit(X), X, y)
-        *samples, circles = display.ax_.collections
-        assert all((circles.get_zorder() < drawn.get_zorder()) == behind for drawn in samples)
 
 
 def test_frames_and_pipelines(iris):

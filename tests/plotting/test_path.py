@@ -2,16 +2,10 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 from sklearn.base import is_regressor
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from fewkern import (
     FeatureVectorDiscriminant,
     FeatureVectorRegressor,
-    FeatureVectorSelector,
     ForwardKernelFisher,
     KernelRegressor,
     SparseKernelFisher,
@@ -19,7 +13,6 @@ from fewkern import (
 from fewkern.base import path_of
 from fewkern.core.path import Path
 from fewkern.datasets import make_banana, make_sinc
-from fewkern.kernels import Gaussian
 from fewkern.plotting import PathDisplay
 from tests.checks.everyone import ALL, every, fresh
 from tests.plotting.reading import labels, legend, legend_is_outside
@@ -83,21 +76,6 @@ def test_the_legend_hides_no_label(height):
     assert display.ax_.get_legend().get_window_extent().y0 >= 0
 
 
-def test_counts_have_ticks_at_whole_numbers():
-    error = np.array([0.4, 0.3, 0.2])
-    display = PathDisplay(Path({"n_vectors": (1, 2, 3)}, error, np.zeros(3), (2,))).plot()
-    assert all(float(tick).is_integer() for tick in display.ax_.get_xticks())
-    assert labels(display) == ("number of vectors", "mean squared error\non samples left out")
-
-
-def test_a_fixed_kernel_on_given_axes():
-    _, ax = pyplot.subplots()
-    model = FeatureVectorDiscriminant(max_vectors=5, kernel=Gaussian(0.5), alpha=0.1).fit(*make_banana(50))
-    display = PathDisplay.from_estimator(model, ax=ax)
-    assert display.ax_ is ax
-    assert "other length scales" not in legend(display)
-
-
 def test_models_without_an_error_are_not_drawn():
     PathDisplay.from_estimator(FeatureVectorRegressor(max_vectors=8, alpha=0.0).fit(*make_sinc(8)))
 
@@ -121,33 +99,6 @@ def test_one_axis_that_is_not_the_size():
 def test_nothing_to_compare_shows_the_objective():
     trace = Path({"alpha": (0.1,)}, np.zeros(1), np.zeros(1), (0,), objectives=(3.0, 2.0))
     assert PathDisplay(trace).plot().ax_.get_ylabel() == "what the fit minimizes"
-
-
-def test_a_mean_number_of_vectors_is_about_a_whole_one():
-    trace = Path(
-        {"length_scale": (1.0,), "alpha": (0.1, 0.2)},
-        np.array([[0.3, 0.2]]),
-        np.zeros((1, 2)),
-        (0, 1),
-        np.array([[3.0, 4.6]]),
-    )
-    assert "chosen: about 5 vectors" in legend(PathDisplay(trace).plot())
-
-
-def test_the_last_step_of_a_pipeline():
-    model = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(max_vectors=5)).fit(*make_banana(50))
-    assert PathDisplay.from_estimator(model).path is model[-1].path_
-    search = GridSearchCV(model, {"featurevectordiscriminant__prefer": ["sparse"]}, cv=2).fit(*make_banana(50))
-    assert PathDisplay.from_estimator(search).path is search.best_estimator_[-1].path_
-
-
-def test_estimators_without_a_trace():
-    X, y = make_banana(50)
-    with pytest.raises(NotFittedError):
-        PathDisplay.from_estimator(FeatureVectorRegressor())
-    for model in (SVC(), FeatureVectorSelector(max_vectors=3)):
-        with pytest.raises(ValueError, match=r"has no path of errors \(path_\)"):
-            PathDisplay.from_estimator(model.fit(X, y))
 
 
 @every(ALL)

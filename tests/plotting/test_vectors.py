@@ -74,17 +74,6 @@ def test_a_class_keeps_its_color_when_others_are_absent():
     assert to_hex(samples.get_facecolor()[0]) == CLASSES[1]
 
 
-def test_vectors_without_labels_or_classes():
-    X, y = make_banana(50)
-    model = FeatureVectorSelector(max_vectors=5).fit(X)
-    display = VectorsDisplay.from_estimator(model, X)
-    assert display.boundary is None
-    assert legend(display) == ["5 vectors kept"]
-    assert (
-        legend(VectorsDisplay.from_estimator(FeatureVectorSelector(max_vectors=1).fit(X), X, y))[-1] == "1 vector kept"
-    )
-
-
 def test_a_regression_of_two_features_has_a_bar_of_colors():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (80, 2))
@@ -110,12 +99,6 @@ def test_a_regression_of_one_feature_is_a_curve():
     assert len(circles(display)) == inside.sum()
     with pytest.raises(ValueError, match="the targets are the second axis; pass y"):
         VectorsDisplay.from_estimator(model, X)
-
-
-def test_labels_that_are_numbers():
-    X, _ = make_banana(60)
-    display = VectorsDisplay.from_estimator(FeatureVectorSelector(max_vectors=5).fit(X), X, X[:, 0])
-    assert display.figure_.axes[1].get_ylabel() == "target"
 
 
 def test_vectors_far_out_do_not_shrink_the_picture():
@@ -180,12 +163,6 @@ def test_names_of_arrays_and_given_ones(frame):
     display = ImportancesDisplay.from_estimator(fitted, feature_names=["a", "b", "c"], ax=ax)
     assert bars(display)[0] == "b"
     assert display.ax_ is ax
-
-
-def test_many_features_are_added_up():
-    display = ImportancesDisplay(np.full(40, 1 / 40), [f"f{j}" for j in range(40)]).plot()
-    assert bars(display)[-1] == "20 others"
-    assert display.ax_.patches[-1].get_width() == pytest.approx(0.5)
 
 
 def test_one_feature():

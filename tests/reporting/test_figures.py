@@ -4,13 +4,13 @@ import warnings
 
 import pytest
 
-from fewkern.reporting.figures import INK, drawing, figure, inline_svg
+from fewkern.reporting.figures import INK, drawing, inline_svg, new_axes
 from tests.reporting.helpers import Parsed
 
 
 def drawn(label, name="p"):
     with drawing():
-        ax = figure()
+        ax = new_axes()
         ax.plot([0, 1], [0, 1], color=INK)
         ax.set_xlabel(label)
         return inline_svg(ax.figure, name, f"about {label}")

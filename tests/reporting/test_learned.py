@@ -10,8 +10,8 @@ import pytest
 import fewkern
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.holdout import predict_held_out, was_fitted_to
+from fewkern.reporting.kept import examples, rows_of_vectors, similarity, vectors
 from fewkern.reporting.subject import subject_of
-from fewkern.reporting.vectors import examples, nearest_vectors, rows_of_vectors, similarity, vectors
 from tests.reporting.helpers import QUICK
 
 
@@ -73,17 +73,6 @@ def test_without_a_linear_part_the_vectors_alone_decide():
     )
 
 
-def test_the_nearest_vector_is_that_of_the_largest_gaussian():
-    frame, y = data()
-    model = moved_model()
-    subject = subject_of(model, frame, y)
-    basis = model.expansion_.basis
-    values = basis.columns(basis.prepared(subject.samples))
-    clear = values.max(axis=1) > 1e-6
-    assert clear.any()
-    np.testing.assert_array_equal(nearest_vectors(subject, subject.samples)[clear], values.argmax(axis=1)[clear])
-
-
 def test_vectors_that_are_samples_are_found_again():
     frame, y = data()
     model = on_samples(moved_model(), frame)
@@ -116,9 +105,3 @@ def test_whether_rows_are_those_of_the_fit():
     # the residuals of least squares add up to zero on the rows of the fit; those of logistic regression say nothing
     other = was_fitted_to(subject_of(without, frame.iloc[:100], y[:100]))
     assert other == (without.loss_ == "logistic")
-
-
-def test_the_whole_page():
-    page = fewkern.report(moved_model(), *data(), settings=QUICK).html
-    for words in ("The fit moved them", "fewkern.to_c(model", "How the number of vectors was chosen"):
-        assert words in page

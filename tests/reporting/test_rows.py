@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fewkern.reporting.rows import Rows
+from fewkern.reporting.rows import TableRows
 
 COLUMNS = {"a": [1.5, None, 3.0], "b": ["x", "y", None], "c": [True, False, True], "d": ["1", "2.5", ""]}
 
@@ -13,8 +13,10 @@ COLUMNS = {"a": [1.5, None, 3.0], "b": ["x", "y", None], "c": [True, False, True
 @pytest.fixture(params=["pandas", "polars", "array"])
 def rows(request):
     if request.param == "pandas":
-        return Rows.of(pd.DataFrame(COLUMNS, index=["r0", "r1", "r2"]))
-    return Rows.of(pl.DataFrame(COLUMNS) if request.param == "polars" else pd.DataFrame(COLUMNS).to_numpy(dtype=object))
+        return TableRows.of(pd.DataFrame(COLUMNS, index=["r0", "r1", "r2"]))
+    return TableRows.of(
+        pl.DataFrame(COLUMNS) if request.param == "polars" else pd.DataFrame(COLUMNS).to_numpy(dtype=object)
+    )
 
 
 def test_rows_and_columns(rows):
@@ -42,7 +44,7 @@ def test_numbers(rows):
 
 def test_types_are_kept():
     frame = pd.DataFrame({"k": pd.Categorical(["u", "v"]), "t": pd.to_datetime(["2020-01-01", "2021-01-01"])})
-    rows = Rows.of(frame)
+    rows = TableRows.of(frame)
     changed = rows.replaced(0, rows.cells(0, [1, 1])).replaced(1, rows.cells(1, [0, 0])).data
     assert changed.dtypes.tolist() == frame.dtypes.tolist()
     assert changed["t"].tolist() == [pd.Timestamp("2020-01-01")] * 2

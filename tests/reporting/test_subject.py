@@ -50,12 +50,6 @@ def test_rows_without_a_target_are_left_out_and_said():
     np.testing.assert_array_equal(np.sort(subject.places[found.positions]), held)
 
 
-def test_the_best_of_a_grid_search():
-    _, X, y = iris_model()
-    search = GridSearchCV(fewkern.FeatureVectorDiscriminant(), {"max_vectors": [5, 10]}, cv=2).fit(X, y)
-    assert subject_of(search, X, y).core is search.best_estimator_
-
-
 @pytest.mark.parametrize("kind", ["polars", "sparse", "lists", "pandas with more columns"])
 def test_other_kinds_of_rows(kind):
     model, X, y = iris_model()
@@ -119,3 +113,9 @@ def test_a_table_without_the_target():
     model, table = churn_table()
     refused(ValueError, "X has no column 'churn', which the model predicts", model, table.drop(columns="churn"))
     refused(ValueError, r"X lacks the column\(s\) 'plan'", model, table.drop(columns="plan"))
+
+
+def test_the_best_of_a_grid_search():
+    _, X, y = iris_model()
+    search = GridSearchCV(fewkern.FeatureVectorDiscriminant(), {"max_vectors": [5, 10]}, cv=2).fit(X, y)
+    assert subject_of(search, X, y).core is search.best_estimator_

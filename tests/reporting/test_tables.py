@@ -83,17 +83,6 @@ def test_prices_and_dates_are_drawn_as_curves(as_text):
     assert "2021" in fewkern.report(model, frame, settings=QUICK).html
 
 
-def test_a_missing_cell_has_no_place_on_the_curve():
-    model, frame = rents()
-    frame = frame.assign(price=frame["price"].where(frame.index > 5), since=frame["since"].where(frame.index > 2))
-    subject = subject_of(model, frame)
-    assert np.isnan(subject.dates(1)).sum() == 3
-    assert subject.dates(0) is None
-    numbers = subject.numbers(0)
-    assert np.isnan(numbers[:6]).all()
-    assert numbers[6] == pytest.approx(float(frame["price"][6][1:]))
-
-
 def test_notes_are_stated_once():
     model, frame = rents()
     note = "column 'age': 10 of 200 cells are not numbers ('n/k'), taken as missing"
@@ -128,3 +117,14 @@ def test_a_report_states_the_error_of_the_summary():
         own = find(subject_of(model, frame), QUICK).quality.scores[0]
         stated = model.judgement_
         assert (own.value, own.low, own.high) == pytest.approx((stated.value, stated.low, stated.high))
+
+
+def test_a_missing_cell_has_no_place_on_the_curve():
+    model, frame = rents()
+    frame = frame.assign(price=frame["price"].where(frame.index > 5), since=frame["since"].where(frame.index > 2))
+    subject = subject_of(model, frame)
+    assert np.isnan(subject.dates(1)).sum() == 3
+    assert subject.dates(0) is None
+    numbers = subject.numbers(0)
+    assert np.isnan(numbers[:6]).all()
+    assert numbers[6] == pytest.approx(float(frame["price"][6][1:]))

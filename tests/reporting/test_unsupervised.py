@@ -1,25 +1,16 @@
 """Reductions and densities."""
 
 import numpy as np
-import pandas as pd
-from scipy import stats
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern.reporting.evaluation import normal_log_density
 from fewkern.reporting.subject import subject_of
 from fewkern.reporting.unsupervised import density_shape, reduction
 from tests.reporting.helpers import QUICK
 
 X, y = load_iris(return_X_y=True, as_frame=True)
-
-
-def test_normal_baseline():
-    x = np.random.default_rng(0).normal(size=(50, 2))
-    oracle = stats.multivariate_normal(x.mean(axis=0), np.cov(x.T)).logpdf(x[:5])
-    np.testing.assert_allclose(normal_log_density(x, x[:5]), oracle, rtol=1e-6)
 
 
 def test_a_density_in_the_units_of_the_table():
@@ -76,11 +67,3 @@ def test_new_rows():
     assert found.components.shape == (50, 2)
     density = fewkern.ReducedSetDensity().fit(X[::2])
     assert density_shape(subject_of(density, X[1::2]), QUICK).rows == 75
-
-
-def test_incomplete_rows_of_a_density_are_not_judged():
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 1)), columns=["z"])
-    model = fewkern.ReducedSetDensity().fit(frame)
-    subject = subject_of(model, frame)
-    assert np.isfinite(subject.samples).all()
-    assert density_shape(subject, QUICK).rows == 12

@@ -9,10 +9,9 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import fewkern
 from fewkern.reporting.holdout import predict_held_out
+from fewkern.reporting.quality import usage
 from fewkern.reporting.subject import subject_of
-from fewkern.reporting.usage import usage
 from tests.reporting.helpers import QUICK, iris_model, price_model
-from tests.reporting.test_tables import rents
 
 
 def of(model, X, y, compare=False):
@@ -68,13 +67,6 @@ def test_the_functions_in_the_recipes_exist(model, call):
     assert found["C"] == ['fewkern.to_c(model, "model.c")', f"{call}  /* no library needed */"]
     assert re.search(r"model_\w+\(", call)[0] + "const double *x" in fewkern.to_c(model)
     assert found["ONNX"] == ['fewkern.to_onnx(model, "model.onnx")']
-
-
-def test_recipes_of_a_table():
-    model, frame = rents()
-    found = recipes(model, frame)
-    assert found["Command line"] == ["fewkern predict model.npz table.csv --out predictions.csv"]
-    assert found["C"][0] == "fewkern export model.npz model.c"
 
 
 def test_what_cannot_be_exported_is_said():

@@ -7,8 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.tables.cells import has_leading_zeros, is_mark, nested, numbers, same_category, texts
-from fewkern.tables.dates import ISO, days, find_format, is_ambiguous, part_values, parts_of, text_of_day
+from fewkern.tables.cells import (
+    ISO,
+    days,
+    find_format,
+    nested,
+    numbers,
+    part_values,
+    parts_of,
+    same_category,
+    text_of_day,
+    texts,
+)
 
 
 @pytest.mark.parametrize(
@@ -76,15 +86,6 @@ def test_texts_of_cells():
     assert texts(pd.Series([" a ", "", None, pd.NA], dtype=object)).tolist() == ["a", None, None, None]
     assert texts(pd.Series([True, None], dtype="boolean")).tolist() == ["True", None]
     assert [same_category(text) for text in ("1.0", "2.", "1.5", "01.0", "a.0")] == ["1", "2", "1.5", "01", "a.0"]
-
-
-def test_marks_and_leading_zeros():
-    assert is_mark(" ? ")
-    assert is_mark("Unknown")
-    assert not is_mark("0")
-    assert has_leading_zeros(pd.Series(["12", "007"]))
-    assert not has_leading_zeros(pd.Series(["0", "0.5", "10"]))
-    assert not has_leading_zeros(pd.Series([7, 8]))
 
 
 @pytest.mark.parametrize(
@@ -183,9 +184,3 @@ def test_dates_of_all_kinds():
         assert np.isnan(found[2])
     zones = pd.Series([pd.Timestamp("2020-01-01", tz=zone) for zone in ("UTC", "Asia/Tokyo")], dtype=object)
     np.testing.assert_allclose(days(zones, ISO), [18262.0, 18262.0 - 9 / 24])
-
-
-def test_an_order_of_day_and_month_that_may_be_the_other():
-    assert is_ambiguous(pd.Series(["01/02/2024", "03/04/2024"]), "%m/%d/%Y")
-    assert not is_ambiguous(pd.Series(["01/02/2024", "03/14/2024"]), "%m/%d/%Y")
-    assert not is_ambiguous(pd.Series(["01.02.2024"]), "%d.%m.%Y")

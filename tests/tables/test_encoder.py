@@ -51,12 +51,6 @@ def test_new_rows_use_what_was_learned(frame):
     np.testing.assert_allclose(found, [[3.0, 0, 0, 1]], atol=1e-12)
 
 
-def test_nullable_columns_of_pandas():
-    frame = pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64"), "b": pd.array(["x", None, "y"], dtype="string")})
-    encoder = TableEncoder().fit(frame)
-    np.testing.assert_allclose(plain(encoder, frame), [[1, 1, 0], [2, 0, 0], [3, 0, 1]], atol=1e-12)
-
-
 def test_a_category_is_its_text_however_it_is_stored():
     """A missing cell makes floating-point numbers of whole ones; the codes 1 and 2 stay what they are."""
     encoder = TableEncoder().fit({"code": ["1", "2", "A", "1"]})
@@ -100,11 +94,6 @@ def test_cells_are_the_way_back(frame):
     assert back["count"].tolist() == [3, 1, 2, 2]
     moved = encoder.transform(frame.assign(day=dates, count=[3, 1, 2, 2])) + 1e-4
     assert encoder.cells(moved)["day"][0] == "2020-01-01"  # no time where the table has none
-
-
-def test_numbers_of_features_add_up_to_those_of_columns(frame):
-    encoder = TableEncoder().fit(frame)
-    np.testing.assert_array_equal(encoder.by_column(np.array([1.0, 2, 4, 8])), [1, 6, 8])
 
 
 @pytest.mark.parametrize(

@@ -97,15 +97,6 @@ def test_a_density_of_a_table_is_per_unit_of_its_columns(tmp_path):
     np.testing.assert_allclose(found[:, 0], truth, rtol=0, atol=1e-10)
 
 
-def test_a_model_saved_from_python(tmp_path):
-    model = FeatureVectorRegressor(max_vectors=5).fit(*make_sinc(60))
-    save(model, "m.npz")
-    result = run("export", "m.npz", "m.c")
-    assert (tmp_path / "m.c").read_text() == fewkern.to_c(model)
-    assert "bytes), and m.h" in result.stdout
-    assert "void model_predict(const double *x, double *out);" in (tmp_path / "m.h").read_text()
-
-
 def test_javascript_and_sql_from_the_command_line(tmp_path):
     model = FeatureVectorRegressor(max_vectors=5).fit(*make_sinc(60))
     save(model, "m.npz")

@@ -103,14 +103,6 @@ def test_separators_decimal_commas_and_encodings(tmp_path, monkeypatch):
         open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], decimal="x")
 
 
-def test_files_of_other_kinds_are_read_whole(tmp_path, frame):
-    frame.to_json(tmp_path / "a.json", orient="records")
-    frame[::-1].to_csv(tmp_path / "b.csv.gz", index=False)
-    parts = open_tables([tmp_path / "a.json", tmp_path / "b.csv.gz"]).frame
-    assert parts.lengths == (60, 60)
-    assert fetch_rows(parts)["size"].astype(float).tolist() == [*frame["size"], *frame["size"][::-1]]
-
-
 def test_columns_in_another_order_and_numbers_of_other_sizes(tmp_path, frame):
     frame.to_parquet(tmp_path / "a.parquet")
     frame[list(frame.columns[::-1])].astype({"size": "float32", "count": "float64"}).to_parquet(tmp_path / "b.parquet")
@@ -207,3 +199,11 @@ def test_titles_of_large_files(tmp_path, frame, monkeypatch):
     same = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], skip=2)
     assert fetch_rows(same.frame).equals(fetch_rows(found.frame))
     assert same.notes == ()
+
+
+def test_files_of_other_kinds_are_read_whole(tmp_path, frame):
+    frame.to_json(tmp_path / "a.json", orient="records")
+    frame[::-1].to_csv(tmp_path / "b.csv.gz", index=False)
+    parts = open_tables([tmp_path / "a.json", tmp_path / "b.csv.gz"]).frame
+    assert parts.lengths == (60, 60)
+    assert fetch_rows(parts)["size"].astype(float).tolist() == [*frame["size"], *frame["size"][::-1]]

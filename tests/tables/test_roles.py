@@ -43,13 +43,6 @@ def test_groups_are_split_like_all_rows():
     assert np.mean(held.truth == "yes") == pytest.approx(np.mean(frame["ill"] == "yes"), abs=0.03)
 
 
-def test_the_interval_is_wider_where_rows_belong_together():
-    frame = patients()
-    apart = TableModel(max_vectors=5).fit(frame, "ill", groups="patient").judgement_
-    alone = TableModel(max_vectors=5).fit(frame, "ill", groups=np.arange(len(frame))).judgement_
-    assert apart.high - apart.low > 2 * (alone.high - alone.low)
-
-
 def test_rows_without_a_group_or_a_weight():
     frame = patients().assign(weight=1.0)
     frame.loc[[1, 5], "patient"] = None
@@ -121,12 +114,6 @@ def test_several_targets(tmp_path):
         ValueError, match=r"report: a report is about one target, this model has 2 \('sine', 'cosine'\)"
     ):
         model.report(frame)
-
-
-def test_n_vectors_and_prefer_reach_the_learner():
-    frame = patients()
-    assert TableModel(n_vectors=3, holdout=0).fit(frame, "ill").facts_.vectors == 3
-    assert TableModel(n_vectors=3, prefer="sparse", holdout=0).fit(frame, "ill").estimator_.prefer == "sparse"
 
 
 @pytest.mark.parametrize(

@@ -77,13 +77,6 @@ def frame():
     )
 
 
-def test_keep_and_drop():
-    assert [f.name for f in infer_schema(frame()).used] == ["x", "y", "word"]
-    assert [f.name for f in infer_schema(frame(), keep=("nr", "name")).used] == ["nr", "x", "y", "word", "name"]
-    assert [f.name for f in infer_schema(frame(), drop=("x",)).used] == ["y", "word"]
-    assert "name it in keep to use it" in infer_schema(frame()).notes[0]
-
-
 def test_densities_see_numbers_only():
     found = infer_schema(frame().assign(on=[True, False] * 6), numbers_only=True)
     assert [f.name for f in found.used] == ["x", "y"]
@@ -137,3 +130,10 @@ def test_many_categories_and_many_columns_of_text():
     assert [column.name for column in infer_schema(many).used] == ["x"]
     wide = pd.DataFrame({f"t{k}": [f"v{(k * j) % 5}" for j in range(30)] for k in range(500)})
     assert len(infer_schema(wide).used) == 400
+
+
+def test_keep_and_drop():
+    assert [f.name for f in infer_schema(frame()).used] == ["x", "y", "word"]
+    assert [f.name for f in infer_schema(frame(), keep=("nr", "name")).used] == ["nr", "x", "y", "word", "name"]
+    assert [f.name for f in infer_schema(frame(), drop=("x",)).used] == ["y", "word"]
+    assert "name it in keep to use it" in infer_schema(frame()).notes[0]

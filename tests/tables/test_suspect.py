@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from fewkern import TableModel
-from fewkern.tables.evaluate import HeldOutRows, judge_classes, judge_numbers
-from fewkern.tables.suspect import contradiction, extreme_targets, rare_class, total_rows
+from fewkern.tables.judgement import HeldOutRows, contradiction, judge_classes, judge_numbers
+from fewkern.tables.resolve import extreme_targets, rare_class, total_rows
 from tests.tables.test_roles import patients
 
 RNG = np.random.default_rng(0)
@@ -103,12 +103,6 @@ def test_a_column_that_looks_like_a_group():
     # numbers of persons
     by_number = frame.assign(patient=frame["patient"].str[1:].astype(int)).rename(columns={"patient": "subject_id"})
     assert any("--groups subject_id" in n for n in TableModel(max_vectors=5, holdout=0).fit(by_number, "ill").notes_)
-
-
-def test_a_column_that_fixes_a_number_looks_like_a_group():
-    frame = patients().drop(columns="ill").rename(columns={"patient": "code"})
-    frame["dose"] = frame["code"].str[1:].astype(float) / 7
-    assert any("--groups code" in note for note in TableModel(max_vectors=5, holdout=0).fit(frame, "dose").notes_)
 
 
 def test_a_column_that_alone_decides_is_named():

@@ -11,23 +11,37 @@ from fewkern import __version__
 from fewkern.app._options import (
     MANY,
     TABLES,
-    ClassWeight,
-    Decimal,
+    Beside,
     Drop,
-    Dtype,
+    Exported,
+    Fitting,
     Groups,
     Json,
     MergeSpellings,
-    Model,
+    ModelFile,
     NoFormulas,
-    Prefer,
     Quiet,
-    Sep,
-    Skip,
+    Reading,
+    SameTable,
     Task,
+    given,
+    grouped,
 )
-from fewkern.app._terminal import follows, open_table, problems, read_one, say, show_line, warnings_as_notes
-from fewkern.app.outputs import MODEL, PAGE, PICTURE, TABLE, Outputs
+from fewkern.app._terminal import (
+    MODEL,
+    PAGE,
+    PICTURE,
+    TABLE,
+    Outputs,
+    follows,
+    open_files,
+    read_one,
+    say,
+    show_line,
+    warnings_as_notes,
+    work,
+    write_frames,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -53,30 +67,19 @@ def _main(
 
 
 @app.command()
+@grouped
 def fit(
     tables: Annotated[
         list[str] | None, typer.Argument(help=f"{TABLES} {MANY} Without one, a generated example is used.")
     ] = None,
+    *,
     target: Annotated[
         list[str] | None,
         typer.Option(help="Column to predict (the last one by default); several columns of numbers, one option each."),
     ] = None,
     groups: Groups = None,
     weights: Annotated[str | None, typer.Option(help="Column that says how much every row counts.")] = None,
-    task: Annotated[Task, typer.Option(help="What to do with the table.")] = "auto",
-    model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = "auto",
-    prefer: Annotated[Prefer, typer.Option(help="Size of the model (where it has the choice).")] = "balanced",
-    n_vectors: Annotated[int | None, typer.Option(min=1, help="Number of vectors to keep.")] = None,
-    max_vectors: Annotated[int | None, typer.Option(min=1, help="Largest number of vectors to keep.")] = None,
-    class_weight: Annotated[
-        ClassWeight | None, typer.Option(help="Let every class count the same, however rare it is.")
-    ] = None,
-    n_components: Annotated[int | None, typer.Option(min=1, help="Components (--task reduce; 2 by default).")] = None,
-    drop: Drop = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="Column to use although it looks like an index, a key or names.")
-    ] = None,
-    merge_spellings: MergeSpellings = False,
+    fitting: Fitting,
     model_file: Annotated[Path, typer.Option("--out", help="Where to write the model (.npz).")] = Path(
         "fewkern-model.npz"
     ),
@@ -84,19 +87,12 @@ def fit(
         Path | None, typer.Option(help="Where to write the picture (.png, .pdf, .svg; beside the model by default).")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a self-contained HTML report.")] = None,
-    holdout: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of rows held out to measure the error.")
-    ] = 0.2,
-    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    skip: Skip = None,
+    reading: Reading,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Fit a model to a table, and say how good and how small it is."""
-    outputs = Outputs()
-    with problems(outputs):
+    """Fit a model to a table, and show how good and how small it is."""
+    with work() as outputs:
         from fewkern.tables.files import find_files
 
         # before the work, not after it
@@ -104,7 +100,7 @@ def fit(
         model_file = outputs.claim(model_file, MODEL)
         picture = outputs.claim(picture or model_file.with_suffix(".png"), PICTURE)
         report = None if report is None else outputs.claim(report, PAGE)
-        from fewkern.app import jobs, parts
+        from fewkern.app import jobs
         from fewkern.tables.model import TableModel
 
         if report is not None and target and len(target) > 1:
@@ -114,13 +110,8 @@ def fit(
             if not quiet and not json:
                 show_line("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
         else:
-            frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
-        asked = TableModel(
-            task=str(task), model=str(model), prefer=str(prefer), n_vectors=n_vectors, max_vectors=max_vectors,
-            class_weight=None if class_weight is None else str(class_weight), n_components=n_components or "auto",
-            holdout=holdout, drop=tuple(drop or ()), keep=tuple(keep or ()), merge_spellings=merge_spellings,
-            random_state=seed, verbose=follows(quiet),
-        )  # fmt: skip
+            frame = open_files(files, given(reading), quiet)
+        asked = TableModel(**given(fitting), verbose=follows(quiet))
         named = target[0] if target and len(target) == 1 else target or None
         with warnings_as_notes(quiet):
             fitted = asked.fit(frame, named, sample_weight=weights, groups=groups)
@@ -130,22 +121,24 @@ def fit(
             _show(fitted)
         with warnings_as_notes(quiet), outputs.together():
             outputs.write(model_file, fitted.save)
-            drawn = jobs.figure(fitted, parts.picture_rows(fitted, frame))
+            drawn = jobs.picture_of(fitted, jobs.picture_rows(fitted, frame))
             if drawn is not None:
                 outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
             if report is not None:
-                rows, which = parts.report_rows(fitted, frame)
-                settings = jobs.report_settings(files, seed, rows=which)
+                rows, which = jobs.report_rows(fitted, frame)
+                settings = jobs.report_settings(files, asked.random_state, rows=which)
                 outputs.write(report, lambda path: fitted.report(rows, path, settings=settings))
         if json:
             show_line(jobs.as_json(fitted, written=outputs.written))
         elif not quiet:
-            show_line("written: " + ", ".join(outputs.written))
+            _written(outputs)
 
 
 @app.command()
+@grouped
 def check(
     tables: Annotated[list[str], typer.Argument(help=f"{TABLES} {MANY}")],
+    *,
     target: Annotated[str | None, typer.Option(help="Column to predict (the last one by default).")] = None,
     groups: Groups = None,
     task: Annotated[Task, typer.Option(help="Whether the target holds classes or numbers.")] = "auto",
@@ -156,36 +149,33 @@ def check(
         Path | None, typer.Option("--out", help="Also write all rows, the least credible first (.csv, .tsv, .parquet).")
     ] = None,
     harmless: NoFormulas = False,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    skip: Skip = None,
+    reading: Reading,
 ) -> None:
-    """Look for what may be wrong with a table: rows that are hard to believe, copies, columns, the order of rows."""
-    outputs = Outputs()
-    with problems(outputs):
+    """Look for problems in a table: suspicious rows, copies, columns, and the order of rows."""
+    with work() as outputs:
         from fewkern.tables.files import find_files
 
         files = outputs.reads(*find_files(tables))
         ranked = None if ranked is None else outputs.claim(ranked, TABLE)
-        from fewkern.app import parts
         from fewkern.tables.check import check_table
         from fewkern.tables.resolve import Request
 
-        frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet=False)
+        frame = open_files(files, given(reading), quiet=False)
         asked = Request(task=str(task), drop=tuple(drop or ()), groups=groups, merge_spellings=merge_spellings)
         with warnings_as_notes():
             found = check_table(frame, target, asked)
         show_line(found.text(count))
         if ranked is not None:
-            rows = parts.no_formulas([found.rows]) if harmless else [found.rows]
-            outputs.write(ranked, lambda path: parts.write_frames(rows, path))
-            show_line(f"written: {outputs.written[0]}")
+            outputs.write(ranked, lambda path: write_frames([found.rows], path, harmless))
+            _written(outputs)
 
 
 @app.command()
+@grouped
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
+    model: ModelFile,
     tables: Annotated[list[str], typer.Argument(help=f"A table with the same columns: {TABLES} {MANY}")],
+    *,
     target: Annotated[
         Path | None,
         typer.Option(
@@ -195,74 +185,54 @@ def predict(
             "(standard output).",
         ),
     ] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add a column of probability per class.")] = False,
-    interval: Annotated[
-        float | None,
-        typer.Option(help="Add the ends of intervals that contain this share of the true numbers, e.g. 0.9."),
-    ] = None,
-    sets: Annotated[
-        float | None,
-        typer.Option(help="Add a set of classes that contains the right one with this probability, e.g. 0.9."),
-    ] = None,
-    novelty: Annotated[
-        bool, typer.Option("--novelty", help="Add how unlike the training rows a row is, and whether it is novel.")
-    ] = False,
-    with_input: Annotated[bool, typer.Option("--with-input", help="Put the columns of the table first.")] = False,
-    id_column: Annotated[str | None, typer.Option("--id", help="Put this column of the table first.")] = None,
+    beside: Beside,
     harmless: NoFormulas = False,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    skip: Skip = None,
+    reading: Reading,
     quiet: Quiet = False,
 ) -> None:
     """Predict for the rows of a table."""
-    outputs = Outputs(model)
-    with problems(outputs):
+    with work(model) as outputs:
         from fewkern.tables.files import find_files
 
         files = outputs.reads(*find_files(tables))
         folder = target is not None and not target.suffix and len(files) > 1
         if target is not None:
             target = outputs.claim_folder(target) if folder else outputs.claim(target, TABLE)
-        from fewkern.app import jobs, parts
+        from fewkern.app import jobs
 
         found = jobs.load_table_model(model)
-        asked = jobs.Asked(proba, interval, sets, novelty, with_input, id_column)
-        frame = open_table(files, {"sep": sep, "decimal": decimal, "skip": skip}, quiet)
-        answers = parts.Answers(found, frame, asked, follows(quiet))
-        frames = parts.no_formulas(answers) if harmless else answers
+        frame = open_files(files, given(reading), quiet)
+        answers = jobs.Answers(found, frame, beside, follows(quiet))
         with warnings_as_notes(quiet):
             if target is None:
-                parts.write_frames(frames, None)
+                write_frames(answers, None, harmless)
             else:
-                outputs.write(target, lambda path: parts.write_frames(frames, path))
+                outputs.write(target, lambda path: write_frames(answers, path, harmless))
         notes = [*answers.notes, *([f"written: {', '.join(outputs.written)}"] if outputs.written else [])]
         for note in [*notes, *jobs.score_line(found, answers.tally)]:
             say(note, quiet)
 
 
 @app.command()
+@grouped
 def explain(
-    model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
-    table: Annotated[Path, typer.Argument(help=f"A table with the same columns: {TABLES}")],
+    model: ModelFile,
+    table: SameTable,
+    *,
     row: Annotated[int, typer.Option(min=0, help="Which row of the table, counted from 0.")],
     picture: Annotated[Path | None, typer.Option("--out", help="Also draw it: PNG, PDF or SVG file.")] = None,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    skip: Skip = None,
+    reading: Reading,
     quiet: Quiet = False,
 ) -> None:
     """Show what every column contributes to the prediction for one row."""
-    outputs = Outputs(model, table)
-    with problems(outputs):
+    with work(model, table) as outputs:
         if picture is not None:
             picture = outputs.claim(picture, PICTURE)
         from fewkern.app import jobs
 
-        marks = {"sep": sep, "decimal": decimal, "skip": skip}
-        found, frame = jobs.load_table_model(model), read_one(table, marks, quiet)
+        found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
         with warnings_as_notes(quiet):
-            steps = jobs.steps_of(found, frame, row)
+            steps = jobs.waterfall_of(found, frame, row)
         for line in jobs.step_lines(steps):
             show_line(line)
         if picture is not None:
@@ -271,9 +241,9 @@ def explain(
 
 
 @app.command()
-def info(model: Annotated[Path, typer.Argument(help="A model file written by fit.")], json: Json = False) -> None:
+def info(model: ModelFile, json: Json = False) -> None:
     """Show what is in a model file."""
-    with problems():
+    with work():
         from fewkern.app import jobs
 
         found = jobs.load_table_model(model)
@@ -290,94 +260,78 @@ def info(model: Annotated[Path, typer.Argument(help="A model file written by fit
 
 @app.command()
 def plot(
-    model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
+    model: ModelFile,
     picture: Annotated[Path, typer.Option("--out", help="PNG, PDF or SVG file.")] = Path("fewkern-path.png"),
 ) -> None:
     """Draw the path of a saved model."""
-    outputs = Outputs(model)
-    with problems(outputs):
+    with work(model) as outputs:
         picture = outputs.claim(picture, PICTURE)
         from fewkern.app import jobs
 
-        drawn = jobs.figure(jobs.load_table_model(model))
+        drawn = jobs.picture_of(jobs.load_table_model(model))
         if drawn is None:
             raise ValueError(
                 "this model has no path of errors to draw, and is no density; the picture of components is drawn by "
                 "fit, which has the samples."
             )
         outputs.write(picture, lambda path: jobs.save_figure(drawn, path))
-        show_line(f"written: {outputs.written[0]}")
+        _written(outputs)
 
 
 @app.command()
+@grouped
 def report(
-    model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
+    model: ModelFile,
     table: Annotated[Path, typer.Argument(help=f"A table with the same columns and the target: {TABLES}")],
+    *,
     page: Annotated[Path, typer.Option("--out", help="HTML file.")] = Path("fewkern-report.html"),
-    sep: Sep = None,
-    decimal: Decimal = None,
-    skip: Skip = None,
+    reading: Reading,
     quiet: Quiet = False,
 ) -> None:
     """Write a page about a saved model and the rows of a table."""
-    outputs = Outputs(model, table)
-    with problems(outputs):
+    with work(model, table) as outputs:
         page = outputs.claim(page, PAGE)
         from fewkern.app import jobs
 
-        marks = {"sep": sep, "decimal": decimal, "skip": skip}
-        found, frame = jobs.load_table_model(model), read_one(table, marks, quiet)
+        found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
         with warnings_as_notes(quiet):
             settings = jobs.report_settings([table])
             outputs.write(page, lambda path: found.report(frame, path, settings=settings))
-        show_line(f"written: {outputs.written[0]}")
+        _written(outputs)
 
 
 @app.command()
+@grouped
 def export(
     model: Annotated[Path, typer.Argument(help="A model file written by fit, or by fewkern.save.")],
     target: Annotated[Path, typer.Argument(help="Where to write it: .onnx, .c, .js, .mjs, .sql, or NAME/NAME.ino.")],
-    dtype: Annotated[
-        Dtype | None, typer.Option(help="Type of all numbers (by default float in ONNX, double in C; int16 in C).")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="C: begins the name of every function (default: model).")] = None,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            help="Also intervals, or sets of classes, that contain the truth with this probability, e.g. 0.9."
-        ),
-    ] = None,
-    false_alarms: Annotated[
-        float | None,
-        typer.Option(help="Also novelty, and the threshold that this share of ordinary rows exceeds, e.g. 0.05."),
-    ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="C: also the share of every column.")] = False,
+    *,
+    exported: Exported,
 ) -> None:
     """Write a model as ONNX, C, an Arduino sketch, a JavaScript module or one SQL expression, by the suffix."""
-    outputs = Outputs(model)
-    with problems(outputs), warnings_as_notes():
+    with work(model) as outputs, warnings_as_notes():
         from fewkern.io import load
-        from fewkern.tables.export import SUFFIXES, write_code
+        from fewkern.tables.model import SUFFIXES, write_code
 
         sketch = target.suffix.lower() == ".ino"
         if sketch and target.parent.name == target.stem and target.parent.parent.is_dir():
             target.parent.mkdir(exist_ok=True)  # Arduino wants a folder of this name
         target = outputs.claim(target, SUFFIXES)
-        if target.suffix.lower() != ".c" and not sketch and name is not None:
+        if target.suffix.lower() != ".c" and not sketch and exported.name is not None:
             raise ValueError(f"{target.name}: --name is the beginning of names in C; leave it out.")
-        found = load(model)
-        number = None if dtype is None else str(dtype)
-        options = {"dtype": number, "coverage": coverage, "false_alarms": false_alarms, "explain": explain or None}
-        outputs.write(target, lambda path: write_code(found, path, name or "model", options))
+        found, options = load(model), given(exported) | {"explain": exported.explain or None}
+        outputs.write(target, lambda path: write_code(found, path, options))
     more = {".c": (".h",), ".ino": (".c", ".h")}.get(target.suffix, ())
     beside = "".join(f", and {target.with_suffix(suffix).name}" for suffix in more)
     show_line(f"written: {outputs.written[0]} ({target.stat().st_size:,} bytes){beside}")
 
 
 @app.command()
+@grouped
 def compress(
-    model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
+    model: ModelFile,
     table: Annotated[Path, typer.Argument(help=f"Rows on which the models have to agree: {TABLES}")],
+    *,
     target: Annotated[Path, typer.Option("--out", help="Where to write the short model.")] = Path("fewkern-short.npz"),
     vectors: Annotated[
         int | None, typer.Option(min=1, help="Number of vectors (the fewest within the tolerance if not given).")
@@ -388,25 +342,21 @@ def compress(
             min=0.0, max=0.99, help="Largest share of different decisions, or largest relative error of the values."
         ),
     ] = 0.02,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    skip: Skip = None,
+    reading: Reading,
     quiet: Quiet = False,
 ) -> None:
     """Make a short model that does what a fitted one does."""
-    outputs = Outputs(model, table)
-    with problems(outputs):
+    with work(model, table) as outputs:
         target = outputs.claim(target, MODEL)
         from fewkern.app import jobs
 
-        marks = {"sep": sep, "decimal": decimal, "skip": skip}
-        found, frame = jobs.load_table_model(model), read_one(table, marks, quiet)
+        found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
         with warnings_as_notes(quiet):
             short = found.compress(frame, n_vectors=vectors, tolerance=tolerance, verbose=follows(quiet))
         if not quiet:
             _show(short)
         outputs.write(target, short.save)
-        show_line(f"written: {', '.join(outputs.written)}")
+        _written(outputs)
 
 
 def _show(model: Any) -> None:
@@ -415,3 +365,7 @@ def _show(model: Any) -> None:
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         show_line(f"{name:{width}}  {text}")
+
+
+def _written(outputs: Outputs) -> None:
+    show_line(f"written: {', '.join(outputs.written)}")

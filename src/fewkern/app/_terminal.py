@@ -1,15 +1,19 @@
-"""What every command does with the terminal: notes, errors in one line, and tables that it reads."""
+"""The terminal and the files of a command: notes, errors in one line, tables that it reads, results that it writes."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import platform
+import re
+import secrets
 import shlex
+import shutil
 import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,10 +21,17 @@ from typing import Any
 import typer
 
 from fewkern import __version__
-from fewkern.app.outputs import Outputs
 from fewkern.arrays.texts import printable
 
-__all__ = ["follows", "one_line", "open_table", "problems", "read_one", "say", "show_line", "warnings_as_notes"]
+MODEL, PAGE, PICTURE = (".npz",), (".html", ".htm"), (".png", ".pdf", ".svg")
+TABLE = (".csv", ".tsv", ".csv.gz", ".parquet", ".pq")
+_HINTS = dict.fromkeys(
+    (".onnx", ".c", ".ino", ".js", ".mjs", ".sql"), "'fewkern export' writes ONNX, C, JavaScript and SQL"
+)
+_HINTS |= {".xlsx": "a spreadsheet program reads .csv", ".xls": "a spreadsheet program reads .csv"}
+# How formulas begin in spreadsheet programs, and texts that begin so and are none.
+_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[-+][\d.,]+(e[-+]?\d+)?%?", re.IGNORECASE)
 
 
 def say(text: str, quiet: bool = False) -> None:
@@ -36,10 +47,11 @@ def show_line(text: str) -> None:
 
 
 @contextmanager
-def problems(outputs: Outputs | None = None) -> Iterator[None]:
-    """Report any error in one line on stderr, with exit code 1; an interrupt has the code 130."""
+def work(*inputs: Path) -> Iterator[Outputs]:
+    """The work of a command: any error is one line on stderr, with exit code 1; an interrupt has the code 130."""
+    outputs = Outputs(*inputs)
     try:
-        yield
+        yield outputs
     except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
@@ -49,10 +61,8 @@ def problems(outputs: Outputs | None = None) -> Iterator[None]:
         sys.stderr.write(f"fewkern: {printable(one_line(error))}\n")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        written = outputs.written if outputs is not None else []
-        sys.stderr.write(
-            f"fewkern: stopped; {'written: ' + ', '.join(written) if written else 'nothing was written'}.\n"
-        )
+        done = f"written: {', '.join(outputs.written)}" if outputs.written else "nothing was written"
+        sys.stderr.write(f"fewkern: stopped; {done}.\n")
         raise typer.Exit(130) from None
 
 
@@ -70,15 +80,14 @@ def read_one(table: Path, marks: Mapping[str, Any], quiet: bool) -> Any:
     """One table in memory; ``marks`` are separator, decimal mark and lines to skip."""
     from fewkern.tables.reading import read_table
 
-    return _noted(table, read_table(str(table), **marks), quiet)
+    return _noted(table, read_table(table, **marks), quiet)
 
 
-def open_table(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -> Any:
+def open_files(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -> Any:
     """One table from files, in memory or in parts."""
     from fewkern.tables.files import open_tables
 
-    found = open_tables(files, **marks, verbose=follows(quiet))
-    return _noted(files[0], found, quiet)
+    return _noted(files[0], open_tables(files, **marks, verbose=follows(quiet)), quiet)
 
 
 def _noted(table: Path, found: Any, quiet: bool) -> Any:
@@ -88,7 +97,7 @@ def _noted(table: Path, found: Any, quiet: bool) -> Any:
 
 
 def follows(quiet: bool) -> bool:
-    """Whether somebody watches the terminal."""
+    """Whether progress is shown: stderr is a terminal, and not quiet."""
     return sys.stderr.isatty() and not quiet
 
 
@@ -109,7 +118,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _foreseen(error: BaseException) -> bool:
-    """Whether the message was written for the one who reads it: by us or by scikit-learn."""
+    """Whether the message was written for the user: by us or by scikit-learn."""
     if isinstance(error, OSError | ImportError) or type(error).__name__ == "PartitionError":
         return True
     if not isinstance(error, ValueError | TypeError) or error.__traceback__ is None:
@@ -128,3 +137,165 @@ def _log(error: BaseException) -> str:
         file.write(shlex.join(["fewkern", *sys.argv[1:]]) + "\n\n")
         file.writelines(traceback.format_exception(error))
     return path
+
+
+class Outputs:
+    """What a command will write, and what it has written."""
+
+    def __init__(self, *inputs: str | Path | None) -> None:
+        self.written: list[str] = []
+        self._inputs: list[Path] = []
+        self._claimed: list[Path] = []
+        self._waiting: dict[Path, Path] | None = None
+        self.reads(*(Path(path) for path in inputs if path is not None))
+
+    def reads(self, *paths: Path) -> tuple[Path, ...]:
+        """Files that the command reads, and so must not write."""
+        self._inputs += [path for path in paths if str(path) != "-"]
+        return paths
+
+    def claim_folder(self, path: Path) -> Path:
+        """Check a folder before the work: that it is new or empty, and can be made."""
+        if not path.parent.is_dir():
+            raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise ValueError(f"cannot write {path}: it exists, and is not an empty folder; choose another name.")
+        return path
+
+    def claim(self, path: Path, suffixes: tuple[str, ...]) -> Path:
+        """Check a path before the work: its suffix, its folder, and that it is no input and no other output."""
+        if not path.suffix and suffixes is MODEL:
+            path = path.with_suffix(MODEL[0])
+        if not path.name.lower().endswith(suffixes):
+            hint = _HINTS.get(path.suffix.lower())
+            raise ValueError(
+                f"cannot write {path}: expected a file that ends in {', '.join(suffixes)}"
+                + (f" ({hint})." if hint else ".")
+            )
+        if path.is_dir():
+            raise ValueError(f"cannot write {path}: it is a folder; give the name of a file.")
+        if not path.parent.is_dir():
+            raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
+        if any(_same(path, other) for other in self._inputs):
+            raise ValueError(f"cannot write {path}: that is the file to read; choose another name.")
+        if any(_same(path, other) for other in self._claimed):
+            raise ValueError(f"cannot write {path}: two results would go to the same file; choose another name.")
+        self._claimed.append(path)
+        return path
+
+    def write(self, path: Path, make: Callable[[Path], Any]) -> None:
+        """Call ``make(path)``, and keep in mind that the file is there."""
+        before, to = path.exists(), path
+        real = Path(os.path.realpath(path))  # the target of a link is replaced, a device is written to
+        if self._waiting is not None and (real.is_file() or not before):
+            to = self._waiting[real] = real.with_name(f".fewkern-{secrets.token_hex(8)}.part{path.suffix}")
+        try:
+            make(to)
+        except OSError as error:
+            reason = error.strerror or str(error).removeprefix(f"cannot write {to.name}: ").rstrip(".")
+            done = f"; written before: {', '.join(self.written)}" if self.written else "; nothing was written"
+            raise OSError(f"cannot write {path}: {reason}{done}.") from error
+        self.written.append(f"{path} (replaced)" if before else str(path))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Files that are written inside take their names at the end, one right after the other.
+
+        So a kill leaves those of one run: all the old ones, or all the new ones. After an error, those that are
+        complete take their names.
+        """
+        self._waiting = {}
+        try:
+            yield
+        finally:
+            for path, part in self._waiting.items():
+                if part.exists():
+                    if path.exists():
+                        shutil.copymode(path, part)
+                    os.replace(part, path)
+            self._waiting = None
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def write_frames(frames: Iterable[Any], path: Path | None, harmless: bool = False) -> None:
+    """Write the parts of a table to a file, to a folder of Parquet files, or as CSV to standard output.
+
+    ``harmless``: texts that a spreadsheet program would take for formulas get an apostrophe.
+    """
+    from fewkern.io.save import write_atomically
+
+    frames = _without_formulas(frames) if harmless else frames
+    if path is None:
+        for k, frame in enumerate(frames):
+            text = frame.to_csv(index=False, header=k == 0)  # as it is for other programs, escaped on a terminal
+            sys.stdout.write(printable(text, keep="\r\n\t") if sys.stdout.isatty() else text)
+        sys.stdout.flush()
+    elif not path.suffix:
+        _write_folder(frames, path)
+    elif path.suffix.lower() in (".parquet", ".pq"):
+        write_atomically(path, lambda handle: _write_parquet(frames, handle))
+    else:
+        write_atomically(path, lambda handle: _write_text(frames, handle, path.name.lower()))
+
+
+def _write_text(frames: Iterable[Any], handle: Any, name: str) -> None:
+    packed = gzip.GzipFile(fileobj=handle, mode="wb", filename="", mtime=0) if name.endswith(".gz") else None
+    for k, frame in enumerate(frames):
+        frame.to_csv(packed or handle, index=False, sep="\t" if name.endswith(".tsv") else ",", header=k == 0)
+    if packed is not None:
+        packed.close()
+
+
+def _write_parquet(frames: Iterable[Any], handle: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    try:
+        for frame in frames:
+            schema = None if writer is None else writer.schema
+            try:
+                table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise ValueError(
+                    f"the columns of the parts do not go into one Parquet file ({error}); write .csv, or a folder."
+                ) from error
+            writer = writer or pq.ParquetWriter(handle, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _write_folder(frames: Iterable[Any], path: Path) -> None:
+    """A Parquet file for every part; the folder has its name once all are there."""
+    part = path.with_name(f".fewkern-{secrets.token_hex(8)}.part")
+    part.mkdir()
+    try:
+        for k, frame in enumerate(frames):
+            frame.to_parquet(part / f"part-{k:05d}.parquet", index=False)
+        if path.exists():
+            path.rmdir()  # it was empty when the work began
+        part.rename(path)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def _without_formulas(frames: Iterable[Any]) -> Iterator[Any]:
+    """The frames with an apostrophe before every name and text that a spreadsheet program would take for a formula."""
+    for frame in frames:
+        words = frame.select_dtypes(["object", "string", "category"])
+        yield frame.assign(**words.astype(object).map(_harmless)).rename(columns=_harmless)
+
+
+def _harmless(cell: Any) -> Any:
+    return (
+        f"'{cell}" if isinstance(cell, str) and cell.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(cell) else cell
+    )

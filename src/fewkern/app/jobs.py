@@ -1,17 +1,21 @@
-"""What the commands do beyond a :class:`TableModel`: the embedded table, predictions as a table, pictures."""
+"""What the commands add to a :class:`TableModel`: the embedded table, predictions as a table, scores, pictures."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fewkern.arrays.frames import FrameParts
 from fewkern.arrays.namespace import Array
 from fewkern.base import path_of, vectors_moved
 from fewkern.datasets import make_banana
@@ -20,23 +24,18 @@ from fewkern.io.save import write_atomically
 from fewkern.plotting import WaterfallDisplay
 from fewkern.reporting import ReportSettings
 from fewkern.reporting.evaluation import wilson
-from fewkern.reporting.formatting import number, percent
+from fewkern.reporting.formatting import number, percent, plural
 from fewkern.tables.columns import Encoded
-from fewkern.tables.frames import nearest
+from fewkern.tables.frames import cut_short, draw_rows, fetch_rows, nearest
 from fewkern.tables.model import TableModel
+from fewkern.tables.predicting import note_on_gaps
 from fewkern.tables.target import known_targets, resolve_target
 
-__all__ = ["Asked", "Tally", "as_json", "embedded_table", "figure", "load_table_model", "predictions"]
-__all__ += [
-    "report_settings",
-    "rows_inside",
-    "save_figure",
-    "score_line",
-    "step_figure",
-    "step_lines",
-    "steps_of",
-    "tally_of",
-]
+if TYPE_CHECKING:
+    from fewkern.app._options import Beside
+
+# Points that a picture of a table in parts shows.
+_PICTURE_ROWS = 5_000
 
 
 def embedded_table() -> Any:
@@ -70,19 +69,7 @@ def rows_inside(model: TableModel) -> str:
     return f"{moved} But novelty is measured by rows, which the file holds, too: treat it as you treat the table."
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What should stand beside a prediction."""
-
-    proba: bool = False
-    interval: float | None = None
-    sets: float | None = None
-    novelty: bool = False
-    with_input: bool = False
-    id: str | None = None
-
-
-def predictions(model: TableModel, frame: Any, asked: Asked, encoded: Encoded) -> Any:
+def predictions(model: TableModel, frame: Any, asked: Beside, encoded: Encoded) -> Any:
     """Predictions, components or log densities for the rows of a table, as a data frame.
 
     ``encoded`` are the features of the rows.
@@ -99,8 +86,8 @@ def predictions(model: TableModel, frame: Any, asked: Asked, encoded: Encoded) -
     return pd.concat([beside, pd.DataFrame(named, index=frame.index)], axis=1)
 
 
-def _answers(model: TableModel, encoded: Encoded, asked: Asked) -> dict[str, Any]:
-    """Columns of what the model says."""
+def _answers(model: TableModel, encoded: Encoded, asked: Beside) -> dict[str, Any]:
+    """The columns of the predictions."""
     if model.task_ == "density":
         columns: dict[str, Any] = {"log_density": model.score_samples(encoded)}
     elif model.task_ == "reduce":
@@ -137,7 +124,7 @@ def _method(model: TableModel, method: str, option: str, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Tally:
-    """How right the predictions for some rows are; those of parts of a table are merged by ``+``."""
+    """Errors of the predictions for some rows; tallies of the parts of a table are merged by ``+``."""
 
     count: int = 0
     wrong: int = 0
@@ -164,7 +151,7 @@ class Tally:
 
 
 def tally_of(model: TableModel, frame: Any, encoded: Encoded) -> Tally:
-    """How right the model is, where the table has the target; ``encoded`` are the features of its rows."""
+    """The tally of a table that has the target; ``encoded`` are the features of its rows."""
     # of several targets one figure would add up units that differ
     if model.task_ not in ("classify", "regress") or len(model.targets) > 1 or model.target_ not in frame.columns:
         return Tally()
@@ -173,7 +160,7 @@ def tally_of(model: TableModel, frame: Any, encoded: Encoded) -> Tally:
 
 
 def score_line(model: TableModel, tally: Tally) -> list[str]:
-    """How right the model is, where the table has the target."""
+    """The error rate or RMSE and R², where the table has the target."""
     if not tally.count:
         return []
     if model.task_ == "classify":
@@ -186,6 +173,67 @@ def score_line(model: TableModel, tally: Tally) -> list[str]:
     return [f"the table has the target {model.target_!r}: {how_right}"]
 
 
+def _answer(model: TableModel, asked: Beside, _: int, part: Any) -> tuple[Any, Tally, tuple[str, ...]]:
+    """Predictions for a part of a table, their tally, and remarks on its cells."""
+    encoded = model.encoder_.encode(part)
+    remarks = encoded.remarks + (note_on_gaps(encoded) if model.task_ == "density" else ())
+    return predictions(model, part, asked, encoded), tally_of(model, part, encoded), remarks
+
+
+@dataclass
+class Answers:
+    """Predictions for a table, part by part; their score and notes are known after the last part."""
+
+    model: TableModel
+    table: Any
+    """A data frame, or parts."""
+    asked: Beside
+    verbose: bool = False
+    tally: Tally = field(default_factory=Tally)
+    _remarks: dict[str, str] = field(default_factory=dict)
+    _times: Counter[str] = field(default_factory=Counter)
+
+    def __iter__(self) -> Iterator[Any]:
+        answer = partial(_answer, self.model, self.asked)
+        if isinstance(self.table, FrameParts):
+            names, found = self.table.names, self.table.each(answer, "predicting", self.verbose)
+        else:
+            names, found = ("",), iter([answer(0, self.table)])
+        for name, (frame, tally, remarks) in zip(names, found):
+            self.tally = self.tally + tally
+            for remark in remarks:
+                # the same remark on other parts has other numbers and examples; names of columns are in quotes
+                alike = re.sub(r"('[^']*')|\d[\d,.]*|\(.*\)|\bhas\b|\bhave\b", r"\1", remark)
+                self._remarks.setdefault(alike, f"{name}: {remark}" if name else remark)
+                self._times[alike] += 1
+            yield frame
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on the cells, each kind once, with the first part that it is about."""
+        told = []
+        for alike, remark in self._remarks.items():
+            others = self._times[alike] - 1
+            told.append(remark + (f" (also in {plural(others, 'other part')})" if others else ""))
+        return cut_short(told, "remarks on the columns")
+
+
+def picture_rows(model: TableModel, table: Any) -> Any:
+    """Rows for a picture that shows rows: all that are in memory, some of a table that comes in parts."""
+    if not isinstance(table, FrameParts):
+        return table
+    return draw_rows(table, _PICTURE_ROWS).frame if model.task_ in ("reduce", "density") else None
+
+
+def report_rows(model: TableModel, table: Any) -> tuple[Any, str]:
+    """Rows for a report, and how they relate to the fit: of a table in parts the held-out ones, if there are any."""
+    if not isinstance(table, FrameParts):
+        return table, "fitted"
+    if model.held_out_ is not None:
+        return fetch_rows(table, model.held_out_.rows), "new"
+    return draw_rows(table, _PICTURE_ROWS, model.targets).frame, "auto"
+
+
 def report_settings(files: Sequence[Path], seed: int = 0, rows: str = "auto") -> ReportSettings:
     """What the footer of a report says: the files, and the command that was typed."""
     command = " ".join(map(shlex.quote, ["fewkern", *sys.argv[1:]]))
@@ -195,7 +243,7 @@ def report_settings(files: Sequence[Path], seed: int = 0, rows: str = "auto") ->
 
 
 def as_json(model: TableModel, **more: Any) -> str:
-    """What is told about a model, for programs."""
+    """The summary of a model as JSON."""
     facts = {key: value for key, value in asdict(model.facts_).items() if not key.startswith("kept_")}
     judged = None if model.judgement_ is None else asdict(model.judgement_)
     settled = {"task": model.task_, "model": model.model_, "target": model.target_}
@@ -203,7 +251,7 @@ def as_json(model: TableModel, **more: Any) -> str:
     return json.dumps({**told, **more}, indent=2, ensure_ascii=False, default=str)
 
 
-def figure(model: TableModel, frame: Any = None) -> Any:
+def picture_of(model: TableModel, frame: Any = None) -> Any:
     """The picture of a model: path, density, or samples on components; None where there is nothing to draw."""
     import matplotlib
 
@@ -228,7 +276,7 @@ def figure(model: TableModel, frame: Any = None) -> Any:
     return PathDisplay.from_estimator(estimator).figure_ if path_of(estimator) else None
 
 
-def steps_of(model: TableModel, frame: Any, row: int) -> WaterfallDisplay:
+def waterfall_of(model: TableModel, frame: Any, row: int) -> WaterfallDisplay:
     """What every column contributes to the prediction for one row."""
     if not hasattr(model, "explain"):
         raise ValueError(f"explain: a model of the task {model.task_!r} predicts nothing that columns could explain.")
@@ -236,7 +284,7 @@ def steps_of(model: TableModel, frame: Any, row: int) -> WaterfallDisplay:
 
 
 def step_lines(steps: WaterfallDisplay) -> list[str]:
-    """The same in lines, the largest share first."""
+    """The waterfall as lines of text, the largest share first."""
     rows = [("baseline", f"{steps.baseline:.4g}")]
     rows += [(steps.labels[j], f"{steps.shares[j]:+.4g}") for j in steps.order]
     rows.append((steps.quantity, f"{steps.value:.4g}"))
@@ -245,7 +293,7 @@ def step_lines(steps: WaterfallDisplay) -> list[str]:
 
 
 def step_figure(steps: WaterfallDisplay) -> Any:
-    """The same as a picture."""
+    """The waterfall as a figure."""
     import matplotlib
 
     matplotlib.use("Agg")

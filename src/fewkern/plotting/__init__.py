@@ -5,12 +5,11 @@ What scikit-learn draws is not repeated here: residuals (``PredictionErrorDispla
 ``CalibrationDisplay``, ``RocCurveDisplay`` and ``PartialDependenceDisplay`` take the estimators of fewkern as they are.
 """
 
-from fewkern.plotting.components import AccuracyDisplay, ComponentsDisplay
 from fewkern.plotting.density import DensityDisplay
-from fewkern.plotting.explanation import SharesDisplay, WaterfallDisplay
+from fewkern.plotting.features import ImportancesDisplay, SharesDisplay, WaterfallDisplay
 from fewkern.plotting.intervals import IntervalsDisplay, NoveltyDisplay
 from fewkern.plotting.path import FisherPathDisplay, PathDisplay
-from fewkern.plotting.vectors import ImportancesDisplay, VectorsDisplay
+from fewkern.plotting.vectors import AccuracyDisplay, ComponentsDisplay, VectorsDisplay
 
 __all__ = [
     "AccuracyDisplay",

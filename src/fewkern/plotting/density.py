@@ -9,10 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from fewkern.density.mixture import KernelMixture
-from fewkern.plotting.model import FittedModel, fitted_model, numbers
+from fewkern.plotting.fitted import FittedModel, as_numbers, fitted_model
 from fewkern.plotting.style import ACCENT, CLASSES, QUIET, SAMPLES, Display, large_dots, legend_beside, open_frame
-
-__all__ = ["DensityDisplay", "in_units"]
 
 # More kernels than this are drawn as dots without their widths: a picture of a thousand ellipses shows nothing.
 _MOST_KERNELS = 100
@@ -95,9 +93,9 @@ class DensityDisplay(Display):
                 f"DensityDisplay: expected a density of fewkern, but {type(found.model).__name__} has none; the "
                 "densities_ of a DensityClassifier can be drawn one by one."
             )
-        mixture = in_units(mixture.like(np.empty(0)), found)
+        mixture = mixture_in_units(mixture.like(np.empty(0)), found)
         columns = _columns(features, found.names)
-        samples = None if X is None else found.given_units(numbers(found.X))[:, columns]
+        samples = None if X is None else found.given_units(as_numbers(found.X))[:, columns]
         return cls(mixture.marginal(columns), samples, [found.labels[j] for j in columns]).plot(ax)
 
     def _size(self) -> tuple[float, float]:
@@ -105,7 +103,7 @@ class DensityDisplay(Display):
         return (2.1 * dim + 1, 2.1 * dim) if dim > 2 else super()._size()
 
     def _draw(self, ax: Any) -> None:
-        """Three features and more divide the axes."""
+        """One or two features in one panel, more in several."""
         if len(self.names) > 2:
             self._draw_pairs(ax)
             return
@@ -214,8 +212,8 @@ def _matrix(mixture: KernelMixture) -> np.ndarray:
     return np.diag(mixture.transform) if mixture.transform.ndim == 1 else mixture.transform
 
 
-def in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
-    """The density of the features as they were given, where a scaler comes before the model."""
+def mixture_in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
+    """The density in the units of the given features, where a scaler comes before the model."""
     vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
     if mixture.bounds is None or mixture.periods is None:
         return replace(mixture, vectors=vectors, transform=transform)

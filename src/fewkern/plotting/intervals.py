@@ -8,10 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from fewkern.arrays.namespace import to_numpy
-from fewkern.plotting.model import fitted_model
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, legend_below, percent
-
-__all__ = ["IntervalsDisplay", "NoveltyDisplay"]
+from fewkern.plotting.fitted import fitted_model
+from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, legend_below, percent_ticks
 
 # Bars of a histogram over the whole range of novelties.
 _BARS = 40
@@ -19,7 +17,7 @@ _BARS = 40
 
 @dataclass(repr=False, eq=False)
 class IntervalsDisplay(Display):
-    """What a regressor predicts, with its intervals, against what was measured.
+    """Predictions of a regressor with their intervals, against the measured values.
 
     A point on the diagonal was predicted exactly. A bar that crosses the diagonal holds the measured value.
 
@@ -88,7 +86,7 @@ class IntervalsDisplay(Display):
 
 @dataclass(repr=False, eq=False)
 class NoveltyDisplay(Display):
-    """How unlike the samples of the fit other samples are, and from where on that is unusual.
+    """Histograms of novelty: how unlike the training samples others are, with the threshold.
 
     Parameters
     ----------
@@ -147,7 +145,7 @@ class NoveltyDisplay(Display):
             weights = np.full(len(values), 1 / len(values))
             ax.hist(values, bins=edges, weights=weights, color=color, alpha=0.55, label=label)
         ax.set(xlabel="novelty: what the kept vectors do not explain of a sample", ylabel="share of the samples")
-        percent(ax.yaxis)
+        percent_ticks(ax.yaxis)
         legend_below(ax)
 
 

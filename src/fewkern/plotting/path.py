@@ -1,4 +1,4 @@
-"""What a fit compared: the errors of all settings, and the path of a penalty."""
+"""The errors of all settings that a fit compared, and the path of a penalty."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from sklearn.base import is_classifier, is_regressor
 from fewkern.arrays.namespace import to_numpy
 from fewkern.base import path_of
 from fewkern.core.path import Path
-from fewkern.plotting.model import fitted_model
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, count_ticks, legend_below, percent
-
-__all__ = ["FisherPathDisplay", "PathDisplay"]
+from fewkern.plotting.fitted import fitted_model
+from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, count_ticks, legend_below, percent_ticks
 
 # What the errors of a path are called, and what a picture calls them.
 _SQUARED = "mean squared leave-one-out error"
@@ -42,7 +40,7 @@ _BELOW, _ABOVE = 0.05, 0.15
 
 @dataclass(repr=False, eq=False)
 class PathDisplay(Display):
-    """Error against the number of vectors (or the bandwidth) along the chosen path, beside the best of the other paths.
+    """Error against the number of vectors (or the bandwidth) along the chosen path, with the best of the other paths.
 
     Of :class:`~fewkern.KernelClassifier` and :class:`~fewkern.KernelRegressor` there is one line for every kind of
     vectors that was compared.
@@ -56,7 +54,7 @@ class PathDisplay(Display):
     root : bool, default False
         Show square roots: a mean squared error then is in the units of the target.
     remark : str, default ""
-        What is said of the final model, beside its size.
+        About the final model, after its size.
 
     Examples
     --------
@@ -101,19 +99,17 @@ class PathDisplay(Display):
         band = np.where(np.isfinite(spread), spread, 0.0)
         x, error, low, high = x[seen], *(self._shown(values[seen]) for values in (y, y - band, y + band))
         others = [(value, sizes, self._shown(errors)) for value, sizes, errors in self._others()]
+        label, color, form, width = self._label() or None, ACCENT, "-" if len(x) > 1 else "o", 2.0
+        if self._origins:
+            (label, color), form, width = _ORIGINS[path.setting["origin"]], "o-", 2.5
         for i, (value, sizes, errors) in enumerate(others):
+            name, other = f"other {_words(self._first)}s" if i == 0 else None, QUIET
             if self._origins:
-                name, color = _ORIGINS[value]
-                ax.plot(sizes, errors, "o-", color=color, lw=1.5, ms=4, label=name)
-            else:
-                ax.plot(sizes, errors, color=QUIET, lw=1, label=f"other {_words(self._first)}s" if i == 0 else None)
-        color = _ORIGINS[path.setting["origin"]][1] if self._origins else ACCENT
+                name, other = _ORIGINS[value]
+            ax.plot(sizes, errors, "o-" if self._origins else "-", color=other, lw=width - 1, ms=4, label=name)
         if band.any():
             ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0, label="± one standard error")
-        if self._origins:
-            ax.plot(x, error, "o-", color=color, lw=2.5, ms=4, label=self._label())
-        else:
-            ax.plot(x, error, "-" if len(x) > 1 else "o", color=color, lw=2, label=self._label() or None)
+        ax.plot(x, error, form, color=color, lw=width, ms=4 if self._origins else None, label=label)
         size = float(to_numpy(path.curve[0])[path.chosen[-1]])
         chosen = self._shown(y[[path.chosen[-1]]])
         ax.plot([size], chosen, "o", color=CHOSEN, ms=9, zorder=5, label=f"chosen: {self._chosen(size)}{self.remark}")
@@ -133,7 +129,7 @@ class PathDisplay(Display):
         measure = self.path.measure
         ax.set_ylabel(self.measure or _WORDS.get(measure, measure))
         if measure == "cross-validated error" and self.measure is None:
-            percent(ax.yaxis)
+            percent_ticks(ax.yaxis)
         if not self._counts:
             ax.set_xlabel(_words(list(self.path.axes)[-1]))
         else:
@@ -170,8 +166,6 @@ class PathDisplay(Display):
 
     def _label(self) -> str:
         """The settings of the chosen path."""
-        if self._origins:
-            return _ORIGINS[self.path.setting["origin"]][0]
         names = list(self.path.setting)[: -1 if self.path.size is None else None]
         return ", ".join(f"{_words(name)} {self.path.setting[name]:.3g}" for name in names)
 
@@ -232,17 +226,17 @@ class FisherPathDisplay(Display):
         right.plot(self.alphas, self.errors, "s--", color=CHOSEN, lw=1.5, ms=5)
         right.set_ylabel("training samples misclassified", color=CHOSEN)
         right.set_ylim(bottom=0)
-        percent(right.yaxis)
+        percent_ticks(right.yaxis)
         right.spines["top"].set_visible(False)
 
 
 def _words(name: str) -> str:
-    """The name of an axis as a picture says it."""
+    """The name of an axis in words."""
     return name.replace("_", " ")
 
 
 def _remark(model: Any) -> str:
-    """What held-out samples say of the model that was fitted."""
+    """The held-out error of the fitted model."""
     error = getattr(model, "held_out_error_", None)
     if error is None:
         return ""

@@ -9,28 +9,6 @@ import numpy as np
 
 from fewkern.arrays.texts import missing_package
 
-__all__ = [
-    "ACCENT",
-    "CHOSEN",
-    "CLASSES",
-    "MOST_BARS",
-    "QUIET",
-    "SAMPLES",
-    "Display",
-    "bars_height",
-    "circle_vectors",
-    "count_ticks",
-    "draw_bars",
-    "draw_samples",
-    "label_bars",
-    "large_dots",
-    "largest",
-    "legend_below",
-    "legend_beside",
-    "open_frame",
-    "percent",
-]
-
 ACCENT = "#1f4e79"
 QUIET = "#b8c4ce"
 SAMPLES = "#5a6b7b"
@@ -90,7 +68,7 @@ def legend_beside(ax: Any) -> None:
 
 
 def legend_below(ax: Any) -> None:
-    """A legend below the axes, for long words or beside a bar of colors; none if nothing has a label."""
+    """A legend below the axes, for long words or where there is a color bar; none if nothing has a label."""
     if ax.get_legend_handles_labels()[1]:
         from matplotlib.transforms import ScaledTranslation
 
@@ -100,7 +78,7 @@ def legend_below(ax: Any) -> None:
 
 
 def large_dots(legend: Any) -> None:
-    """Dots in a legend as large as the eye needs to see their color."""
+    """Enlarge the dots in a legend so that their color can be seen."""
     for handle in legend.legend_handles:
         if hasattr(handle, "get_sizes") and len(handle.get_sizes()):
             handle.set_sizes([min(max(float(handle.get_sizes()[0]), _LEGEND_DOT), 2 * _LEGEND_DOT)])
@@ -114,15 +92,15 @@ def count_ticks(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
-def percent(axis: Any) -> None:
+def percent_ticks(axis: Any) -> None:
     """Ticks of a share in percent, with as few digits as possible."""
     axis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
 
 
 def draw_samples(ax: Any, points: np.ndarray, labels: Any, classes: Any = None) -> bool:
-    """Samples in the plane: gray, in the color of their class, or along a bar of colors if the labels are numbers.
+    """Samples in the plane: gray, in the color of their class, or along a color bar if the labels are numbers.
 
-    Returns whether there is a bar of colors.
+    Returns whether there is a color bar.
     """
     if labels is None:
         ax.scatter(*points.T, s=16, color=QUIET, lw=0)

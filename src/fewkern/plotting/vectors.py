@@ -1,7 +1,8 @@
-"""What a model keeps and uses: its vectors among the samples, with the function that they make; feature importances."""
+"""Pictures of samples: with the kept vectors and predictions, or on the first components; accuracy by components."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,23 +10,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
-from fewkern.arrays.namespace import to_numpy
-from fewkern.plotting.model import FittedModel, ask, fitted_model, numbers
-from fewkern.plotting.style import (
-    ACCENT,
-    CLASSES,
-    QUIET,
-    Display,
-    bars_height,
-    circle_vectors,
-    draw_bars,
-    draw_samples,
-    legend_below,
-    legend_beside,
-    percent,
-)
-
-__all__ = ["ImportancesDisplay", "VectorsDisplay"]
+from fewkern.arrays.namespace import is_sparse, to_numpy
+from fewkern.plotting import style
+from fewkern.plotting.fitted import FittedModel, as_numbers, ask, fitted_model
+from fewkern.select.selector import FeatureVectorPCA
 
 # Points of a grid along an axis, and the share of the samples' range that is added at its ends.
 _POINTS, _MARGIN = 200, 0.08
@@ -36,7 +24,7 @@ _LEVELS = 12
 
 
 @dataclass(repr=False, eq=False)
-class VectorsDisplay(Display):
+class VectorsDisplay(style.Display):
     """Samples with the kept vectors circled, and the predictions between them.
 
     For a classifier of two features: the regions of the classes. For a regressor: the values as colors, or with one
@@ -91,13 +79,13 @@ class VectorsDisplay(Display):
 
     @classmethod
     def from_model(cls, found: FittedModel, y: Any = None, *, ax: Any = None) -> Self:
-        """The same for a model and its samples that are known already."""
-        vectors, points = _vectors(found.model), numbers(found.X)
+        """The same for an unwrapped model and its samples."""
+        vectors, points = _vectors(found.model), as_numbers(found.X)
         regression, dim = is_regressor(found.model), points.shape[1]
         if dim not in ((1, 2) if regression else (2,)):
             raise ValueError(
                 f"VectorsDisplay: the picture needs samples of two features{' or one' * regression}, got {dim}; "
-                "ComponentsDisplay shows what a transformer makes of more."
+                "ComponentsDisplay shows the components of more."
             )
         if dim == 1 and y is None:
             raise ValueError("VectorsDisplay: with one feature the targets are the second axis; pass y.")
@@ -116,27 +104,27 @@ class VectorsDisplay(Display):
         colored = self._draw_curve(ax, kept) if self.X.shape[1] == 1 else self._draw_plane(ax, kept)
         if self.names is not None:
             ax.set_xlabel(self.names[0], parse_math=False)
-        (legend_below if colored else legend_beside)(ax)
+        (style.legend_below if colored else style.legend_beside)(ax)
 
     def _draw_curve(self, ax: Any, kept: str) -> bool:
-        """One feature; there is no bar of colors."""
+        """One feature; there is no color bar."""
         axis, values = self.boundary
-        draw_samples(ax, np.column_stack([self.X[:, 0], self.labels]), None)
-        ax.plot(axis, values, color=ACCENT, lw=2, label="model")
+        style.draw_samples(ax, np.column_stack([self.X[:, 0], self.labels]), None)
+        ax.plot(axis, values, color=style.ACCENT, lw=2, label="model")
         shown = self.vectors[(self.vectors[:, 0] >= axis[0]) & (self.vectors[:, 0] <= axis[-1]), 0]
-        circle_vectors(ax, np.column_stack([shown, np.interp(shown, axis, values)]), kept)
+        style.circle_vectors(ax, np.column_stack([shown, np.interp(shown, axis, values)]), kept)
         ax.set_ylabel("target")
         return False
 
     def _draw_plane(self, ax: Any, kept: str) -> bool:
-        """Two features; returns whether there is a bar of colors."""
+        """Two features; returns whether there is a color bar."""
         colored = self.boundary is not None and self.boundary[2].ndim == 2
         if colored:
             self._draw_values(ax)
         else:
             self._draw_regions(ax)
-            colored = draw_samples(ax, self.X, self.labels, self.classes)
-        circle_vectors(ax, self.vectors, kept)
+            colored = style.draw_samples(ax, self.X, self.labels, self.classes)
+        style.circle_vectors(ax, self.vectors, kept)
         if self.boundary is not None:
             # vectors far out would shrink the picture
             xx, yy = self.boundary[:2]
@@ -154,7 +142,11 @@ class VectorsDisplay(Display):
         levels = MaxNLocator(_LEVELS).tick_values(float(np.min(given)), float(np.max(given)))
         drawn = ax.contourf(xx, yy, values, levels=levels, cmap="viridis", alpha=0.6, extend="both")
         ax.figure.colorbar(drawn, ax=ax, label="target")
-        color = {"color": QUIET} if self.labels is None else {"c": self.labels, "cmap": drawn.cmap, "norm": drawn.norm}
+        color = (
+            {"color": style.QUIET}
+            if self.labels is None
+            else {"c": self.labels, "cmap": drawn.cmap, "norm": drawn.norm}
+        )
         ax.scatter(*self.X.T, s=26, **color, edgecolors="white", linewidths=0.8)
 
     def _draw_regions(self, ax: Any) -> None:
@@ -165,68 +157,11 @@ class VectorsDisplay(Display):
             # how far a class is ahead of the best other one: its region is where this is positive
             lead = values[:, :, c] - np.delete(values, c, axis=2).max(axis=2)
             if lead.max() > 0:
-                ax.contourf(xx, yy, lead, levels=[0, lead.max()], colors=[CLASSES[c % len(CLASSES)]], alpha=0.12)
+                ax.contourf(
+                    xx, yy, lead, levels=[0, lead.max()], colors=[style.CLASSES[c % len(style.CLASSES)]], alpha=0.12
+                )
             if lead.min() < 0 < lead.max():
-                ax.contour(xx, yy, lead, levels=[0], colors=[ACCENT], linewidths=1.2)
-
-
-@dataclass(repr=False, eq=False)
-class ImportancesDisplay(Display):
-    """Features as bars, the most important one on top.
-
-    Parameters
-    ----------
-    importances : array of shape (n_features,)
-        Shares, which add up to one.
-    names : list of str
-        One per feature.
-
-    Examples
-    --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from fewkern import KernelClassifier
-    >>> from fewkern.plotting import ImportancesDisplay
-    >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> model = make_pipeline(StandardScaler(), KernelClassifier()).fit(X, y)
-    >>> display = ImportancesDisplay.from_estimator(model)
-    >>> "proline" in [label.get_text() for label in display.ax_.get_yticklabels()]
-    True
-    """
-
-    importances: Any
-    names: Sequence[str]
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, feature_names: Any = None, ax: Any = None) -> Self:
-        """Picture of ``feature_importances_`` of a fitted model, or of the model inside a Pipeline or a search.
-
-        Parameters
-        ----------
-        estimator : fitted estimator, Pipeline or search
-        feature_names : list of str or None, default None
-            None takes the names of the columns that the model was fitted to.
-        ax : matplotlib axes or None, default None
-        """
-        found = fitted_model(estimator)
-        importances = to_numpy(found.model.feature_importances_)
-        names = found.names if feature_names is None else [str(name) for name in feature_names]
-        if len(names) != len(importances):
-            raise ValueError(
-                f"ImportancesDisplay: the model has {len(importances)} features, got {len(names)} names; give one name "
-                "per feature that reaches the model."
-            )
-        return cls(importances, names).plot(ax)
-
-    def _size(self) -> tuple[float, float]:
-        return super()._size()[0], bars_height(len(self.importances))
-
-    def _draw(self, ax: Any) -> None:
-        draw_bars(ax, np.asarray(self.importances), self.names, "{:.1%}")
-        ax.set_xlabel("share in the variation of the model")
-        percent(ax.xaxis)
+                ax.contour(xx, yy, lead, levels=[0], colors=[style.ACCENT], linewidths=1.2)
 
 
 def _vectors(model: Any) -> np.ndarray:
@@ -238,7 +173,7 @@ def _vectors(model: Any) -> np.ndarray:
             f"VectorsDisplay: expected a model of fewkern, but {type(model).__name__} keeps no vectors; "
             "fewkern.compress makes a short model of scikit-learn's kernel models."
         )
-    return numbers(vectors)
+    return as_numbers(vectors)
 
 
 def _values(found: FittedModel, X: np.ndarray, vectors: np.ndarray) -> Any:
@@ -262,3 +197,173 @@ def _values(found: FittedModel, X: np.ndarray, vectors: np.ndarray) -> Any:
     if values.ndim == 1:
         values = np.column_stack([-values, values])
     return *grid, values.reshape(*grid[0].shape, -1)
+
+
+@dataclass(repr=False, eq=False)
+class ComponentsDisplay(style.Display):
+    """Samples on the first two components, colored by class, with the kept samples circled.
+
+    Parameters
+    ----------
+    T : array of shape (n, 1) or (n, 2)
+        Components; with one only, the samples are spread out along the other axis by their number.
+    labels : array of shape (n,) or None
+        Classes, or numbers (more than 32 different ones), which get a color bar.
+    kept : integer array or None
+        Rows of the samples that the model keeps.
+    names : list of str
+        What the axes show.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_iris
+    >>> from fewkern import GraphEmbedding
+    >>> from fewkern.plotting import ComponentsDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = ComponentsDisplay.from_estimator(GraphEmbedding().fit(X, y), X, y)
+    >>> display.ax_.get_xlabel()
+    'component 1'
+    """
+
+    T: Any
+    labels: Any = None
+    kept: Any = None
+    names: Sequence[str] = ("component 1", "component 2")
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None) -> Self:
+        """Picture of the samples ``X`` that ``estimator`` was fitted with, as it transforms them.
+
+        Parameters
+        ----------
+        estimator : fitted transformer, or Pipeline or search that ends in one
+        X : array or data frame
+            With other samples than those of the fit, none is circled.
+        y : array of shape (n,) or None, default None
+        ax : matplotlib axes or None, default None
+        """
+        found = fitted_model(estimator, X)
+        model = found.model
+        if not hasattr(model, "transform"):
+            raise ValueError(
+                f"ComponentsDisplay: expected a transformer, but {type(model).__name__} has no components; "
+                "VectorsDisplay shows what a model of two features keeps."
+            )
+        T = to_numpy(model.transform(found.X))
+        if T.shape[1] == 0:
+            raise ValueError("ComponentsDisplay: the model has no component to show.")
+        names = _with_shares(model)
+        if T.shape[1] == 1:
+            T, names = np.column_stack([T[:, 0], np.arange(len(T))]), [names[0], "number of the sample"]
+        return cls(T[:, :2], None if y is None else to_numpy(y), _kept(found), names).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        colored = style.draw_samples(ax, self.T, self.labels)
+        if self.kept is not None and len(self.kept) < len(self.T):
+            style.circle_vectors(ax, self.T[self.kept], f"{len(self.kept)} samples kept")
+        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+        (style.legend_below if colored else style.legend_beside)(ax)
+
+
+def _kept(found: FittedModel) -> Any:
+    """Rows of the kept samples; None if there are none, or if they are not those rows of ``X``."""
+    indices, n = getattr(found.model, "indices_", None), found.X.shape[0]
+    rows = np.zeros(0, dtype=int) if indices is None else to_numpy(indices)
+    if not len(rows) or rows.max() >= n:  # moved vectors, a linear map, or other samples
+        return None
+    return rows if np.allclose(as_numbers(_rows(found.X, rows)), as_numbers(found.model.vectors_)) else None
+
+
+def _with_shares(model: Any) -> list[str]:
+    """Names of the components; of principal ones, with their shares of the variance."""
+    names = [f"component {k + 1}" for k in range(2)]
+    if not isinstance(model, FeatureVectorPCA) or model.n_components is not None:
+        return names  # the others are not known
+    values = to_numpy(model.eigenvalues_)
+    shares = values / values.sum()
+    return [f"{name} ({100 * share:.0f}% of the variance)" for name, share in zip(names, shares)] + names[len(shares) :]
+
+
+@dataclass(repr=False, eq=False)
+class AccuracyDisplay(style.Display):
+    """Cross-validated accuracy of a classifier on the first components, against their number.
+
+    Parameters
+    ----------
+    accuracy, spread : arrays of shape (n_components,)
+        Mean and standard error over the folds, for one component, two, and so on.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_iris
+    >>> from fewkern import GraphEmbedding
+    >>> from fewkern.plotting import AccuracyDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = AccuracyDisplay.from_estimator(GraphEmbedding(recursive=True, n_components=4), X, y)
+    >>> bool(display.accuracy.max() > 0.95)
+    True
+    """
+
+    accuracy: Any
+    spread: Any
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, classifier: Any = None, cv: int = 5, ax: Any = None
+    ) -> Self:
+        """Fit clones of ``estimator`` to the training part of every fold, and classify the other part by components.
+
+        Parameters
+        ----------
+        estimator : transformer, or Pipeline that ends in one
+            It is not fitted.
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classifier : classifier or None, default None
+            None takes the 5 nearest neighbors.
+        cv : int, default 5
+            Number of folds.
+        ax : matplotlib axes or None, default None
+        """
+        from sklearn.base import clone
+        from sklearn.model_selection import StratifiedKFold
+        from sklearn.neighbors import KNeighborsClassifier
+
+        y = to_numpy(y)
+        classifier = KNeighborsClassifier() if classifier is None else classifier
+        folds = []
+        with warnings.catch_warnings():
+            # the picture shows how many components there are
+            warnings.filterwarnings("ignore", message=".*was asked for, but these samples give only")
+            for train, test in StratifiedKFold(cv).split(np.zeros(len(y)), y):
+                model = clone(estimator).fit(_rows(X, train), y[train])
+                A, B = (to_numpy(model.transform(_rows(X, part))) for part in (train, test))
+                fits = ((k, clone(classifier).fit(A[:, :k], y[train])) for k in range(1, A.shape[1] + 1))
+                folds.append([fit.score(B[:, :k], y[test]) for k, fit in fits])
+        # a fold may find fewer directions than another one
+        count = min(map(len, folds))
+        if count == 0:
+            raise ValueError(
+                "AccuracyDisplay: in some fold the model has no component; use another C or class weights."
+            )
+        table = np.array([scores[:count] for scores in folds])
+        return cls(table.mean(axis=0), table.std(axis=0) / np.sqrt(cv)).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        x = np.arange(1, len(self.accuracy) + 1)
+        low, high = self.accuracy - self.spread, self.accuracy + self.spread
+        ax.fill_between(x, low, high, color=style.ACCENT, alpha=0.15, lw=0, label="± one standard error")
+        ax.plot(x, self.accuracy, "o-", color=style.ACCENT, lw=2, ms=5, label="mean of the folds")
+        ax.set(xlabel="number of components", ylabel="held-out samples\nclassified correctly")
+        ax.set_xticks(x if len(x) <= 12 else x[:: len(x) // 10])
+        style.percent_ticks(ax.yaxis)
+        style.legend_beside(ax)
+
+
+def _rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array, a sparse matrix or a data frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return (X.tocsr() if is_sparse(X) else to_numpy(X))[rows]

@@ -9,23 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix, mean_pinball_loss
 
+from fewkern.arrays.namespace import Array
 from fewkern.plotting import IntervalsDisplay
 from fewkern.reporting.formatting import cell, label, number, percent, plural, signed
 from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.quality import ClassLine
 from fewkern.reporting.subject import Subject
 
-__all__ = [
-    "Calibration",
-    "Errors",
-    "Uncertainty",
-    "errors",
-    "predicted_cell",
-    "uncertainty",
-    "worst_rows",
-]
-
-Vector = np.ndarray[Any, Any]
 # Groups of rows with similar probabilities, about as many rows in each.
 _MOST_BINS, _LEAST_IN_BIN = 10, 10
 _THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -43,9 +33,9 @@ class Calibration:
 
     of: str
     """What the probability is of."""
-    stated: Vector
-    true: Vector
-    counts: Vector
+    stated: Array
+    true: Array
+    counts: Array
 
     @property
     def gap(self) -> float:
@@ -68,7 +58,7 @@ class Errors:
 
     labels: tuple[Any, ...] = ()
     """Classes in the order of ``counts``."""
-    counts: Vector | None = None
+    counts: Array | None = None
     """Confusion matrix; rows: true classes, columns: predicted ones."""
     calibration: Calibration | None = None
     thresholds: tuple[ClassLine, ...] = ()
@@ -92,7 +82,7 @@ def errors(found: Predictions, target: str) -> Errors:
     return Errors(*_confusion(found), _calibration(found), _thresholds(found))
 
 
-def _confusion(found: Predictions) -> tuple[tuple[Any, ...], Vector]:
+def _confusion(found: Predictions) -> tuple[tuple[Any, ...], Array]:
     """Classes, and counts of true against predicted ones: numbers by size, also where they are texts; then texts."""
 
     def key(value: Any) -> tuple[int, float, str]:
@@ -252,7 +242,7 @@ def _set_sizes(subject: Subject, found: Predictions) -> tuple[tuple[int, ...], s
     )
 
 
-def _of_these(covered: Vector, found: Predictions) -> str:
+def _of_these(covered: Array, found: Predictions) -> str:
     """The share of covered rows. It flatters the model if it was fitted to them."""
     share = f"{percent(float(covered.mean()))} of these {plural(len(covered), 'row')}."
     return share + f" The model was fitted to them; for new rows expect {percent(_COVERAGE, 0)}." * found.seen

@@ -1,4 +1,4 @@
-"""How good predictions are beside those of simple baselines: one judgement, for reports and summaries of tables."""
+"""Losses compared with those of simple baselines, for reports and for summaries of table models."""
 
 from __future__ import annotations
 
@@ -13,24 +13,9 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from fewkern.arrays.namespace import Array
 from fewkern.reporting.rows import sample_rows
 
-__all__ = [
-    "EACH_ROW",
-    "Counted",
-    "Score",
-    "compare",
-    "decides_alone",
-    "judge",
-    "linear_predictions",
-    "losses",
-    "normal_log_density",
-    "recommend",
-    "score",
-    "wilson",
-]
-
-Vector = np.ndarray[Any, Any]
 # Confidence level of all intervals, and of "clearly".
 _CONFIDENCE = 0.95
 # Most rows that a linear model is fitted to, and most features: it must not take longer than our model.
@@ -54,12 +39,12 @@ def wilson(errors: int, rows: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Counted:
-    """How rows count in an error: by weight, and which of them belong together."""
+    """How rows count in an error: their weights, and their groups."""
 
-    weights: Vector | None = None
-    groups: Vector | None = None
+    weights: Array | None = None
+    groups: Array | None = None
 
-    def mean(self, losses: Vector) -> tuple[float, float]:
+    def mean(self, losses: Array) -> tuple[float, float]:
         """Mean of losses, and its standard error, by the sums over groups."""
         weights = np.ones(len(losses)) if self.weights is None else self.weights
         total = float(weights.sum())
@@ -72,7 +57,7 @@ class Counted:
         n = len(parts)
         return mean, math.sqrt(float(parts @ parts) * n / (n - 1)) / total if n > 1 else math.inf
 
-    def interval(self, losses: Vector) -> tuple[float, float]:
+    def interval(self, losses: Array) -> tuple[float, float]:
         """95% interval of the mean: Wilson's for losses that are true or false, else Student's.
 
         Wilson's takes as many rows as an independent sample of the same standard error would have.
@@ -88,7 +73,7 @@ class Counted:
             n = max(1, min(n, round(mean * (1 - mean) / error**2) if 0 < mean < 1 and error else self.count(losses)))
         return wilson(round(mean * n), n)
 
-    def count(self, losses: Vector) -> int:
+    def count(self, losses: Array) -> int:
         """Number of groups, or of rows where these are independent."""
         return len(losses) if self.groups is None else len(np.unique(self.groups))
 
@@ -97,7 +82,7 @@ class Counted:
 EACH_ROW = Counted()
 
 
-def compare(own: Vector, other: Vector, counted: Counted = EACH_ROW) -> str:
+def compare(own: Array, other: Array, counted: Counted = EACH_ROW) -> str:
     """Compare the losses of two models on the same rows: "better", "perhaps better", "no better" or "worse".
 
     "better" and "worse" are significant at the 5% level, one-sided: by McNemar's exact test where losses are true or
@@ -137,13 +122,13 @@ class Score:
     r2: float | None = None
 
 
-def losses(truth: Vector, predicted: Vector, classify: bool) -> Vector:
+def losses(truth: Array, predicted: Array, classify: bool) -> Array:
     """Whether each prediction is wrong, or by how much it is off; the mean is an error rate or the MAE."""
     return truth != predicted if classify else np.abs(np.asarray(truth - predicted, dtype=float))
 
 
 def judge(
-    truth: Vector, answers: dict[str, Vector], classify: bool, counted: Counted = EACH_ROW
+    truth: Array, answers: dict[str, Array], classify: bool, counted: Counted = EACH_ROW
 ) -> tuple[tuple[Score, ...], tuple[str, ...]]:
     """Scores of all answers, which have names, and how the first one compares with each of the others.
 
@@ -157,7 +142,7 @@ def judge(
     return scores, tuple(compare(compared[0], other, counted) for other in compared[1:])
 
 
-def score(name: str, loss: Vector, counted: Counted = EACH_ROW, variance: float = 0.0) -> Score:
+def score(name: str, loss: Array, counted: Counted = EACH_ROW, variance: float = 0.0) -> Score:
     """The error rate, or the mean absolute error of a target with the given variance."""
     (mean, _), (low, high) = counted.mean(loss), counted.interval(loss)
     if loss.dtype == bool:
@@ -185,7 +170,7 @@ def recommend(scores: tuple[Score, ...], verdicts: tuple[str, ...]) -> str:
     return f"Use this model: it is clearly better than {simple}{' and a linear model' if linear else ''}."
 
 
-def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0, weights: Any = None) -> Vector | None:
+def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0, weights: Any = None) -> Array | None:
     """Predictions of a linear model fitted to ``X`` and ``y``; None where it cannot be fitted, or would take long."""
     if len(X) < 2 or X.shape[1] > _LINEAR_FEATURES or (task == "classify" and len(np.unique(y)) < 2):
         return None
@@ -201,7 +186,7 @@ def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0, weigh
         return np.asarray(model.fit(scaler.transform(X), y, sample_weight=weights).predict(scaler.transform(new)))
 
 
-def normal_log_density(X: Vector, new: Vector) -> Vector:
+def normal_log_density(X: Array, new: Array) -> Array:
     """Logarithm of the normal density with the mean and covariance of ``X``."""
     covariance = np.atleast_2d(np.cov(X, rowvar=False)) if len(X) > 1 else np.eye(X.shape[1])
     # a column that follows from the others, or does not vary, would make it infinite
@@ -210,7 +195,7 @@ def normal_log_density(X: Vector, new: Vector) -> Vector:
     return np.asarray(normal.logpdf(new)).reshape(-1)
 
 
-def decides_alone(column: tuple[Vector, Vector], y: tuple[Any, Any], classify: bool) -> bool:
+def decides_alone(column: tuple[Array, Array], y: tuple[Any, Any], classify: bool) -> bool:
     """Whether one column predicts the target almost perfectly, as one that is known only after the target does.
 
     ``column`` are its features, ``y`` the targets: of rows to fit to, and of others.

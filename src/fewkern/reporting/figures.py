@@ -25,19 +25,17 @@ from fewkern.plotting import (
     PathDisplay,
     VectorsDisplay,
     WaterfallDisplay,
+    style,
 )
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, MOST_BARS, QUIET, SAMPLES, bars_height, label_bars, percent
 from fewkern.reporting.errors import Calibration, worst_rows
 from fewkern.reporting.findings import Findings
 from fewkern.reporting.formatting import label, text
 from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.importances import Importances, PartialDependence
+from fewkern.reporting.kept import in_units
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape
-from fewkern.reporting.vectors import in_units
-
-__all__ = ["INK", "draw", "drawing", "figure", "inline_svg"]
 
 # Colors of text and of thin lines in the figure, and the variables of the page that replace all colors.
 INK, LINE = "#101418", "#c9d1d8"
@@ -45,10 +43,10 @@ _VARIABLES = {
     INK: "--ink",
     "#000000": "--ink",
     LINE: "--line",
-    ACCENT: "--accent",
-    QUIET: "--quiet",
-    SAMPLES: "--soft",
-    **{color: f"--class-{k}" for k, color in enumerate(CLASSES)},
+    style.ACCENT: "--accent",
+    style.QUIET: "--quiet",
+    style.SAMPLES: "--soft",
+    **{color: f"--class-{k}" for k, color in enumerate(style.CLASSES)},
 }
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # texts stay texts: small, sharp, and found by a search
@@ -89,7 +87,7 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def figure(width: float = 4.6, height: float = 3.2) -> Any:
+def new_axes(width: float = 4.6, height: float = 3.2) -> Any:
     """New axes in a figure that no window shows; sizes in inches."""
     from matplotlib.figure import Figure
 
@@ -119,9 +117,9 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
     return head + ">" + text[text.index(">") + 1 :], round(width * 4 / 3)
 
 
-def _in_page_colors(style: re.Match[str]) -> str:
+def _in_page_colors(attribute: re.Match[str]) -> str:
     """One attribute ``style`` of a figure with the font and the colors of the page."""
-    text = re.sub(r"font-family:[^;\"]*", "font-family: inherit", style[0])
+    text = re.sub(r"font-family:[^;\"]*", "font-family: inherit", attribute[0])
     for color, variable in _VARIABLES.items():
         text = text.replace(color, f"var({variable}, {color})")
     return text
@@ -154,7 +152,7 @@ def _importances(findings: Findings) -> list[tuple[Any, str]]:
         return []
     drawn = [_shuffling(found, findings)] if any(column.increase for column in found.columns) else []
     if all(column.share is not None for column in found.columns) and len(found.columns) > 1:
-        ax = figure(4.6, 0.9 * bars_height(len(found.columns)))
+        ax = new_axes(4.6, 0.9 * style.bars_height(len(found.columns)))
         shares = np.array([column.share for column in found.columns], dtype=float)
         ImportancesDisplay(shares, [_short(column.column) for column in found.columns]).plot(ax)
         caption = "Feature importances: each column's share of the variation of the fitted function."
@@ -183,29 +181,29 @@ def _explained(subject: Subject, found: Predictions | None) -> list[tuple[Any, s
             f"What each column contributes to the prediction of this model for row {subject.rows.label(row)}, {which}: "
             f"from {steps.baseline:.4g}, the mean over the background, to {steps.value:.4g}."
         )
-        drawn.append((steps.plot(figure(4.6, 0.9 * bars_height(len(steps.labels)))).ax_, caption))
+        drawn.append((steps.plot(new_axes(4.6, 0.9 * style.bars_height(len(steps.labels)))).ax_, caption))
     return drawn
 
 
 def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
-    shown = found.columns[:MOST_BARS]
+    shown = found.columns[: style.MOST_BARS]
     classify = findings.task == "classify"
-    ax = figure(4.6, 0.9 * bars_height(len(shown)))
+    ax = new_axes(4.6, 0.9 * style.bars_height(len(shown)))
     ax.barh(
         np.arange(len(shown)),
         [column.increase for column in shown],
         xerr=[column.std for column in shown],
         height=0.7,
-        color=ACCENT,
-        error_kw={"ecolor": QUIET, "lw": 2},
+        color=style.ACCENT,
+        error_kw={"ecolor": style.QUIET, "lw": 2},
     )
     ax.axvline(0, color=LINE, lw=1)
-    label_bars(ax, [_short(column.column) for column in shown])
+    style.label_bars(ax, [_short(column.column) for column in shown])
     _few_ticks(ax.xaxis)
     if classify:
-        percent(ax.xaxis)
+        style.percent_ticks(ax.xaxis)
     ax.set_xlabel("increase in error rate" if classify else "increase in mean absolute error")
-    first = f"; the first {MOST_BARS} columns" if len(found.columns) > MOST_BARS else ""
+    first = f"; the first {style.MOST_BARS} columns" if len(found.columns) > style.MOST_BARS else ""
     return ax, (
         f"Permutation importances: how much the error grows when the values of one column are shuffled "
         f"({found.rows:,} rows{first}). They show what this model relies on, not what causes the target."
@@ -213,10 +211,10 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
 
 
 def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]:
-    ax = figure(3.4, 2.6)
+    ax = new_axes(3.4, 2.6)
     is_line, several = found.kind != "category", len(found.curves) > 1
     for k, (name, means) in enumerate(found.curves):
-        color = CLASSES[k % len(CLASSES)] if several else ACCENT
+        color = style.CLASSES[k % len(style.CLASSES)] if several else style.ACCENT
         if is_line:
             ax.plot(found.values, means, "o-", color=color, lw=2, ms=3, label=_short(name))
         else:
@@ -225,14 +223,14 @@ def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]
     value_axis, answer_axis = (ax.xaxis, ax.yaxis) if is_line else (ax.yaxis, ax.xaxis)
     _few_ticks(answer_axis)
     if findings.task == "classify":
-        percent(answer_axis)
+        style.percent_ticks(answer_axis)
     if found.kind == "number":
         _few_ticks(ax.xaxis)
     elif found.kind == "date":
         _date_ticks(ax.xaxis)
     else:
         names = [_short(v if isinstance(v, str) else f"{v:g}") for v in found.values]
-        label_bars(ax, names)
+        style.label_bars(ax, names)
         ax.grid(axis="y", color=LINE, lw=0.6)
     if findings.task == "regress":
         answer = f"mean predicted {_short(findings.target)}"
@@ -263,14 +261,14 @@ def _residuals(found: Predictions, target: str) -> list[tuple[Any, str]]:
     some, both = _some(len(truth)), np.concatenate([truth, predicted])
     low, high = float(both.min()), float(both.max())
     margin = 0.04 * (high - low or 1.0)
-    against, gaps = figure(4.4, 4.4), figure(4.4, 4.4)
-    against.plot([low, high], [low, high], color=CHOSEN, lw=1.2)
+    against, gaps = new_axes(4.4, 4.4), new_axes(4.4, 4.4)
+    against.plot([low, high], [low, high], color=style.CHOSEN, lw=1.2)
     against.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin), aspect="equal")
     against.set(xlabel=f"true {target}", ylabel=f"predicted {target}")
-    gaps.axhline(0, color=CHOSEN, lw=1.2)
+    gaps.axhline(0, color=style.CHOSEN, lw=1.2)
     gaps.set(xlabel=f"predicted {target}", ylabel="predicted − true")
     for ax, x, y in ((against, truth, predicted), (gaps, predicted, predicted - truth)):
-        ax.plot(x[some], y[some], "o", color=ACCENT, ms=3.5, alpha=0.55, mew=0)
+        ax.plot(x[some], y[some], "o", color=style.ACCENT, ms=3.5, alpha=0.55, mew=0)
         _few_ticks(ax.xaxis, ax.yaxis)
     pattern = "Above the line, the prediction is too high; a pattern means that the model misses something."
     return [
@@ -281,11 +279,11 @@ def _residuals(found: Predictions, target: str) -> list[tuple[Any, str]]:
 
 def _square(xlabel: str, ylabel: str, margin: float) -> Any:
     """Axes of two shares."""
-    ax = figure(3.4, 3.4)
+    ax = new_axes(3.4, 3.4)
     ends = (-margin, 1 + margin)
     ax.set(xlim=ends, ylim=ends, aspect="equal", xlabel=xlabel, ylabel=ylabel)
-    percent(ax.xaxis)
-    percent(ax.yaxis)
+    style.percent_ticks(ax.xaxis)
+    style.percent_ticks(ax.yaxis)
     return ax
 
 
@@ -293,8 +291,8 @@ def _calibration(found: Calibration | None) -> list[tuple[Any, str]]:
     if found is None:
         return []
     ax = _square(f"predicted probability of {_short(found.of)}", "observed frequency", 0.03)
-    ax.plot([0, 1], [0, 1], color=CHOSEN, lw=1.2)
-    ax.plot(found.stated, found.true, "o-", color=ACCENT, lw=1.5, ms=5)
+    ax.plot([0, 1], [0, 1], color=style.CHOSEN, lw=1.2)
+    ax.plot(found.stated, found.true, "o-", color=style.ACCENT, lw=1.5, ms=5)
     equal = "on the line, predicted probabilities match observed frequencies"
     return [(ax, f"Calibration. Each dot is a group of rows; {equal}.")]
 
@@ -307,11 +305,11 @@ def _curves(found: Predictions) -> list[tuple[Any, str]]:
     precision, recall, _ = precision_recall_curve(positive, stated)
     share_found = f"recall of {_short(label(name))}"
     roc = _square("false-positive rate", share_found, 0.02)
-    roc.plot([0, 1], [0, 1], color=QUIET, lw=1.2)
-    roc.plot(false_alarms, hits, color=ACCENT, lw=2)
+    roc.plot([0, 1], [0, 1], color=style.QUIET, lw=1.2)
+    roc.plot(false_alarms, hits, color=style.ACCENT, lw=2)
     pr = _square(share_found, "precision", 0.02)
-    pr.axhline(positive.mean(), color=QUIET, lw=1.2)
-    pr.plot(recall, precision, color=ACCENT, lw=2)
+    pr.axhline(positive.mean(), color=style.QUIET, lw=1.2)
+    pr.plot(recall, precision, color=style.ACCENT, lw=2)
     return [
         (roc, "ROC curve. The gray line is random guessing."),
         (pr, "Precision-recall curve. The gray line is random guessing."),
@@ -322,13 +320,13 @@ def _vectors(subject: Subject) -> list[tuple[Any, str]]:
     drawn = []
     plane = in_units(subject) if subject.task == "classify" and len(subject.inputs) == 2 else None
     if plane is not None and subject.truth is not None:
-        ax = figure(5.6, 4.2)
+        ax = new_axes(5.6, 4.2)
         some = _some(len(plane.X))
         VectorsDisplay.from_model(replace(plane, X=plane.X[some]), subject.truth[some], ax=ax)
         drawn.append((ax, "Rows, the vectors kept (circles), and the decision boundary."))
     path = path_of(subject.core)
     if subject.task != "density" and path is not None and path.error.ndim and max(path.error.shape) > 1:
-        ax = figure(6.0, 3.6)
+        ax = new_axes(6.0, 3.6)
         PathDisplay.from_estimator(subject.core, ax=ax)
         drawn.append((ax, "How the number of vectors was chosen: the errors of the models compared."))
     return drawn
@@ -338,7 +336,7 @@ def _intervals(findings: Findings) -> list[tuple[Any, str]]:
     found = findings.uncertainty.intervals
     if found is None:
         return []
-    ax, some, target = figure(4.8, 4.2), _some(len(found.truth)), _short(findings.target)
+    ax, some, target = new_axes(4.8, 4.2), _some(len(found.truth)), _short(findings.target)
     replace(found, predicted=found.predicted[some], truth=found.truth[some], intervals=found.intervals[some]).plot(ax)
     _few_ticks(ax.xaxis, ax.yaxis)
     ax.set(xlabel=f"true {target}", ylabel=f"predicted {target}")
@@ -353,7 +351,7 @@ def _reduction(findings: Findings, labels: Any) -> list[tuple[Any, str]]:
     if T.shape[1] == 1:
         T, names = np.column_stack([T[:, 0], np.arange(len(T))]), ["component 1", "row"]
     some = _some(len(T), 3 * _MOST_DOTS)
-    ax = figure(6.2, 4.4)
+    ax = new_axes(6.2, 4.4)
     ComponentsDisplay(T[some], None if labels is None else labels[some], None, names).plot(ax)
     return [(ax, "The rows on the first two components." if found.total > 1 else "The rows on the component.")]
 
@@ -368,7 +366,7 @@ def _density(found: DensityShape | None) -> list[tuple[Any, str]]:
     some, drawn = _some(len(found.samples)), []
     for columns in shown:
         alone = len(columns) == 1
-        ax = figure(3.4, 2.8 if alone else 3.5)
+        ax = new_axes(3.4, 2.8 if alone else 3.5)
         samples = found.samples if alone else found.samples[some]
         DensityDisplay(found.mixture.marginal(columns), samples[:, columns], [names[j] for j in columns]).plot(ax)
         _few_ticks(ax.xaxis, ax.yaxis)

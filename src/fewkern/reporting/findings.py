@@ -9,16 +9,13 @@ from typing import Any
 from fewkern.base import path_of
 from fewkern.reporting.errors import Errors, Uncertainty, errors, uncertainty, worst_rows
 from fewkern.reporting.evaluation import decides_alone
-from fewkern.reporting.formatting import Table, as_table, label, number, percent
+from fewkern.reporting.formatting import Table, label, number, percent, table_of
 from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.importances import Importances, importances
-from fewkern.reporting.quality import Quality, baselines, quality
+from fewkern.reporting.kept import Vectors, examples, row_columns, vectors
+from fewkern.reporting.quality import Quality, Usage, baselines, quality, usage
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
-from fewkern.reporting.usage import Usage, usage
-from fewkern.reporting.vectors import Vectors, examples, row_columns, vectors
-
-__all__ = ["Findings", "find"]
 
 
 @dataclass(frozen=True)
@@ -80,18 +77,12 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
     columns = [("row", [subject.rows.label(i) for i in positions])]
     columns += [(name, [lead[k] for _, lead in worst]) for k, name in enumerate(head)]
     return Findings(
-        task=subject.task,
-        target=target,
-        model=type(subject.core).__name__,
-        rows=len(subject.rows),
-        columns=len(subject.used),
-        worst=as_table(columns + row_columns(subject, positions, order)),
-        vectors=vectors(subject, target, order, seed),
-        uncertainty=uncertainty(subject, found.get("predictions")),
-        usage=usage(subject, found.get("predictions"), settings.compare, seed),
-        remarks=_remarks(subject, trial),
+        task=subject.task, target=target, model=type(subject.core).__name__, rows=len(subject.rows),
+        columns=len(subject.used), worst=table_of(columns + row_columns(subject, positions, order)),
+        vectors=vectors(subject, target, order, seed), uncertainty=uncertainty(subject, found.get("predictions")),
+        usage=usage(subject, found.get("predictions"), settings.compare, seed), remarks=_remarks(subject, trial),
         **found,
-    )
+    )  # fmt: skip
 
 
 def _supervised(subject: Subject, found: Predictions, target: str, seed: int) -> dict[str, Any]:
@@ -116,7 +107,7 @@ def _leak(subject: Subject, found: Predictions, matter: Importances, target: str
     assert y is not None
     samples, new = subject.samples[:, subject.features[subject.rows.names.index(name)]], found.positions
     known = found.train
-    if not len(known):  # nobody knows the rows of the fit
+    if not len(known):  # the rows of the fit are unknown
         known, new = new[::2], new[1::2]
     if not decides_alone((samples[known], samples[new]), (y[known], y[new]), subject.task == "classify"):
         return ""

@@ -11,28 +11,13 @@ import numpy as np
 
 from fewkern.arrays.texts import printable
 
-__all__ = [
-    "Table",
-    "as_table",
-    "cell",
-    "count",
-    "is_missing",
-    "label",
-    "number",
-    "of",
-    "percent",
-    "plural",
-    "signed",
-    "text",
-]
-
 # A table of a page: its head, and rows of text.
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 # Longer texts in a cell are cut: a report shows rows, not documents.
 _LONGEST = 60
 
 
-def as_table(columns: Sequence[tuple[str, Sequence[str]]]) -> Table:
+def table_of(columns: Sequence[tuple[str, Sequence[str]]]) -> Table:
     """A table of columns with names."""
     return tuple(name for name, _ in columns), list(zip(*(texts for _, texts in columns)))
 
@@ -131,5 +116,5 @@ def cell(value: Any) -> str:
 
 
 def _is_long_number(value: Any) -> bool:
-    """Whether a text is a number with more digits than anybody reads, as programs write them to files."""
+    """Whether a text is a number with seven decimals or more, as programs write them to files."""
     return isinstance(value, str) and re.fullmatch(r"-?\d*\.\d{7,}(e[+-]?\d+)?", value) is not None

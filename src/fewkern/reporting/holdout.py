@@ -1,4 +1,4 @@
-"""Predictions for rows that a model was not fitted to: which rows these are, and who predicts them."""
+"""Predictions for held-out rows: which rows these are, and which model predicts them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.base import BudgetWarning
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.reporting.evaluation import EACH_ROW, Counted, losses
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["Predictions", "ReportSettings", "predict_held_out", "rarer", "relation", "try_out"]
-
-Vector = np.ndarray[Any, Any]
 # A fifth of the rows is held out, as the command line does.
 _HELD_OUT = 0.2
 # More rows make a report slower, and no number in it more certain.
@@ -68,16 +65,16 @@ class ReportSettings:
 class Predictions:
     """True and predicted targets of rows, and how the rows relate to the fit."""
 
-    positions: Vector
+    positions: Array
     """Rows of the table."""
-    truth: Vector
-    predicted: Vector
-    probabilities: Vector | None
+    truth: Array
+    predicted: Array
+    probabilities: Array | None
     how: str
     """"held out" (the model's own record), "refitted" (by a copy), "new" or "fitted" (optimistic)."""
-    train: Vector
+    train: Array
     """Rows that a baseline may be fitted to; empty if there are none."""
-    classes: Vector | None = None
+    classes: Array | None = None
     """Labels of the classes, in the order of the probabilities; None for a regression."""
     counted: Counted = EACH_ROW
     """Weights and groups of the rows, where the model was fitted with any."""
@@ -85,7 +82,7 @@ class Predictions:
     """Whether the model of the report was fitted to these rows, though the one that predicted them was not."""
 
     @property
-    def rare(self) -> tuple[Any, Vector, Vector] | None:
+    def rare(self) -> tuple[Any, Array, Array] | None:
         """The rarer of two classes, which rows have it, and its probabilities, where there are such."""
         k = None if self.classes is None else rarer(self.truth, self.classes)
         if k is None or self.classes is None or self.probabilities is None:
@@ -93,13 +90,13 @@ class Predictions:
         return self.classes[k], self.truth == self.classes[k], self.probabilities[:, k]
 
     @property
-    def losses(self) -> Vector:
+    def losses(self) -> Array:
         """Whether each prediction is wrong, or by how much it is off."""
         return losses(self.truth, self.predicted, self.classes is not None)
 
 
-def rarer(truth: Any, classes: Vector) -> int | None:
-    """Which of two classes people look for: the rarer one; of equal ones the second. None if there are not two."""
+def rarer(truth: Any, classes: Array) -> int | None:
+    """The index of the class of interest: the rarer of two, of equal ones the second; None unless there are two."""
     if len(classes) != 2:
         return None
     first, second = ((truth == name).sum() for name in classes)
@@ -127,7 +124,7 @@ def predict_held_out(subject: Subject, settings: ReportSettings) -> Predictions:
     return Predictions(test, truth, predicted, probabilities, how, train, classes, seen=how != "new")
 
 
-def try_out(subject: Subject, settings: ReportSettings) -> tuple[Subject, Vector, Vector, str]:
+def try_out(subject: Subject, settings: ReportSettings) -> tuple[Subject, Array, Array, str]:
     """A model, the rows that it was fitted to, rows to try it on, and how these relate to the fit.
 
     The model itself and new rows (then the first rows are not known, and empty), or a copy fitted to a part of the
@@ -169,7 +166,7 @@ def _record(subject: Subject) -> Predictions | None:
 
 
 def was_fitted_to(subject: Subject) -> bool:
-    """Whether the model was fitted to these rows, as far as it shows.
+    """Whether the model was fitted to these rows, as far as can be detected.
 
     Samples that the model holds are found again among the rows. Where it holds none, the residuals of a least-squares
     fit with a free constant add up to zero on the rows of the fit, and on no others. Other models do not show it; they
@@ -183,7 +180,7 @@ def was_fitted_to(subject: Subject) -> bool:
         if isinstance(expansion, GaussianExpansion) or getattr(expansion, "indices", None) is not None:
             return False  # they are rows of another table
     if subject.task in ("reduce", "density") or getattr(subject.core, "loss_", "squared") != "squared":
-        return True  # nobody can tell; a copy that is fitted to a part of the rows is honest in both cases
+        return True  # unknown; a copy that is fitted to a part of the rows is honest in both cases
     assert subject.truth is not None
     values = to_numpy(expansion(subject.samples))
     if subject.task == "regress":
@@ -196,7 +193,7 @@ def was_fitted_to(subject: Subject) -> bool:
     return bool(np.all(np.abs(residuals.mean(axis=0)) <= _ROUNDING * sizes))
 
 
-def _split(subject: Subject, seed: int) -> tuple[Vector, Vector] | None:
+def _split(subject: Subject, seed: int) -> tuple[Array, Array] | None:
     """Rows to fit to and rows to hold out, with all classes in both parts where there are enough."""
     n = len(subject.rows)
     if n < 5:

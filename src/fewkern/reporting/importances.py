@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.reporting.evaluation import losses
 from fewkern.reporting.formatting import cell, is_missing, number, percent
 from fewkern.reporting.holdout import rarer
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = ["ColumnImportance", "Importances", "PartialDependence", "importances", "partial_dependence"]
-
-Vector = np.ndarray[Any, Any]
-# Rows that are predicted again and again; more make the numbers hardly more certain.
+# Rows that are predicted once per shuffle; more would make the numbers hardly more precise.
 _MOST_ROWS, _MOST_DEPENDENCE_ROWS = 1000, 200
 # Predictions of all these rows that importances may cost: five per column, fewer where columns are many.
 _MOST_PREDICTIONS = 250
@@ -91,18 +88,14 @@ def importances(subject: Subject, seed: int) -> Importances:
     columns = tuple(column for _, column in found)
     first = [j for j, column in found if column.increase > 0][:_MOST_SHOWN]
     return Importances(
-        columns,
-        error,
-        len(some),
-        len(subject.used) - len(tried),
+        columns, error, len(some), len(subject.used) - len(tried),
         tuple(name for j, name in enumerate(subject.rows.names) if j not in subject.used),
         any(len(features) > 1 for features in subject.features.values()),
-        tuple(partial_dependence(subject, j, rng) for j in first),
-        _sentences(columns, error, subject.task),
-    )
+        tuple(partial_dependence(subject, j, rng) for j in first), _sentences(columns, error, subject.task),
+    )  # fmt: skip
 
 
-def _error(subject: Subject, positions: Vector, samples: Vector) -> float:
+def _error(subject: Subject, positions: Array, samples: Array) -> float:
     """Error rate or mean absolute error on some rows, with the given features."""
     assert subject.truth is not None
     return float(losses(subject.truth[positions], subject.predict(samples), subject.task == "classify").mean())
@@ -138,7 +131,7 @@ def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> Pa
     return PartialDependence(subject.rows.names[j], values, kind, curves)
 
 
-def _values(subject: Subject, j: int) -> tuple[Vector, tuple[Any, ...], str]:
+def _values(subject: Subject, j: int) -> tuple[Array, tuple[Any, ...], str]:
     """Rows that hold some values of a column, in order, the values, and their kind."""
     numbers, kind = subject.numbers(j), "number"
     if numbers is None:
@@ -159,7 +152,7 @@ def _values(subject: Subject, j: int) -> tuple[Vector, tuple[Any, ...], str]:
     return np.array([cells.index(name) for name in names]), tuple(names), "category"
 
 
-def _means(subject: Subject, samples: Vector) -> Vector:
+def _means(subject: Subject, samples: Array) -> Array:
     """Mean prediction, or mean probability per class (share of the predictions, where the model has none)."""
     if subject.task == "regress":
         return np.atleast_1d(subject.predict(samples).mean())

@@ -20,8 +20,6 @@ from fewkern.reporting.findings import Findings, find
 from fewkern.reporting.holdout import ReportSettings
 from fewkern.reporting.subject import subject_of
 
-__all__ = ["Report", "report"]
-
 # Height of the page in a notebook, in pixels; the page scrolls inside.
 _HEIGHT = 720
 
@@ -79,7 +77,7 @@ def report(
 ) -> Report:
     """Evaluate a fitted model, and describe it on one HTML page.
 
-    The page shows how good the model is beside simple baselines, what drives it, where it errs, what it keeps, how
+    The page compares the model with simple baselines, and shows what drives it, where it errs, what it keeps, how
     certain its predictions are, and how to use it. It needs no network, and can be sent to a colleague.
 
     Parameters
@@ -126,7 +124,7 @@ def report(
 
 
 def _page(findings: Findings, pictures: dict[str, Any], title: str | None, settings: ReportSettings) -> str:
-    """The whole document, by the template beside this module."""
+    """The whole document, from the template."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
@@ -143,14 +141,10 @@ def _page(findings: Findings, pictures: dict[str, Any], title: str | None, setti
     names = ("cell", "count", "label", "number", "of", "percent", "plural", "text")
     environment.filters |= {name: getattr(formatting, name) for name in names} | {"zip": zip}
     return environment.get_template("report.html").render(
-        found=findings,
-        pictures=pictures,
-        title=title,
-        settings=settings,
-        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
-        version=__version__,
+        found=findings, pictures=pictures, title=title, settings=settings,
+        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"), version=__version__,
         number_columns=_number_columns,
-    )
+    )  # fmt: skip
 
 
 def _number_columns(rows: Sequence[Sequence[str]]) -> list[int]:

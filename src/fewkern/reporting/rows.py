@@ -1,4 +1,4 @@
-"""The rows of a table as they came: an array, or a data frame of pandas or polars."""
+"""The rows of a table in the type that was given: an array, or a data frame of pandas or polars."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.reporting.formatting import is_missing
-
-__all__ = ["Rows", "sample_rows"]
 
 # Sparse samples are made dense for a report; beyond this many cells that would fill the memory.
 _MOST_CELLS = 50_000_000
@@ -23,7 +21,7 @@ def sample_rows(positions: Any, limit: int, rng: np.random.Generator) -> np.ndar
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """A table whose cells keep their types.
 
     The report only ever takes rows, and gives a column the cells of other rows. So a category stays a category, and a
@@ -34,7 +32,7 @@ class Rows:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, X: Any) -> Rows:
+    def of(cls, X: Any) -> TableRows:
         """The rows of ``X``; columns of an array are named by their numbers."""
         if hasattr(X, "columns") and hasattr(X, "shape"):
             return cls(X, tuple(str(name) for name in X.columns))
@@ -58,20 +56,20 @@ class Rows:
         """Whether the columns have names of their own."""
         return hasattr(self.data, "columns")
 
-    def take(self, positions: Any) -> Rows:
+    def take(self, positions: Any) -> TableRows:
         """The rows at ``positions``."""
         positions = np.asarray(positions, dtype=int)
         if hasattr(self.data, "iloc"):
-            return Rows(self.data.iloc[positions], self.names)
-        return Rows(self.data[positions], self.names)
+            return TableRows(self.data.iloc[positions], self.names)
+        return TableRows(self.data[positions], self.names)
 
-    def select(self, columns: Any) -> Rows:
+    def select(self, columns: Any) -> TableRows:
         """The columns at the positions ``columns``."""
         columns = list(columns)
         names = tuple(self.names[j] for j in columns)
         if hasattr(self.data, "iloc"):
-            return Rows(self.data.iloc[:, columns], names)
-        return Rows(self.data[:, columns], names)
+            return TableRows(self.data.iloc[:, columns], names)
+        return TableRows(self.data[:, columns], names)
 
     def cells(self, j: int, positions: Any = None) -> Any:
         """Column ``j``, in the type that it has in the table."""
@@ -82,17 +80,17 @@ class Rows:
             return self.data.to_series(j).gather(positions)
         return self.data[positions, j]
 
-    def replaced(self, j: int, cells: Any) -> Rows:
+    def replaced(self, j: int, cells: Any) -> TableRows:
         """The same rows with other cells in column ``j``, in order."""
         if hasattr(self.data, "iloc"):
             data = self.data.copy(deep=False)
             data.isetitem(j, cells.set_axis(data.index) if hasattr(cells, "set_axis") else cells)
-            return Rows(data, self.names)
+            return TableRows(data, self.names)
         if self.is_frame:
-            return Rows(self.data.with_columns(cells.alias(self.data.columns[j])), self.names)
+            return TableRows(self.data.with_columns(cells.alias(self.data.columns[j])), self.names)
         data = self.data.copy()
         data[:, j] = cells
-        return Rows(data, self.names)
+        return TableRows(data, self.names)
 
     def values(self, j: int) -> np.ndarray[Any, Any]:
         """Column ``j`` as an array of Python objects."""

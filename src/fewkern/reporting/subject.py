@@ -13,16 +13,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.base import is_pairwise, vectors_moved
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.plotting.model import ask, fitted_model, numbers, steps_of
+from fewkern.plotting.fitted import as_numbers, ask, fitted_model, steps_of
 from fewkern.reporting.formatting import is_missing
-from fewkern.reporting.rows import Rows
+from fewkern.reporting.rows import TableRows
 
-__all__ = ["Subject", "subject_of"]
-
-Vector = np.ndarray[Any, Any]
 # Rows whose cells are shuffled to see which features a column becomes, and columns for which that is done.
 _FEW_ROWS, _MOST_SHUFFLED = 200, 300
 
@@ -39,12 +36,12 @@ class Subject:
     """"classify", "regress", "reduce" or "density"."""
     target: str | None
     """Name of what is predicted."""
-    rows: Rows
+    rows: TableRows
     """All columns but the target; those that the model does not use may name the rows."""
     inputs: tuple[int, ...]
     """Columns of ``rows`` that the model is given, in its order."""
-    truth: Vector | None
-    places: Vector
+    truth: Array | None
+    places: Array
     """Where the rows are in the table that was given; rows without a target are left out."""
     notes: tuple[str, ...] = ()
     """Sentences of the model, and of this report, about the table."""
@@ -61,11 +58,11 @@ class Subject:
         return hasattr(first, "feature_names_in_")
 
     @property
-    def classes(self) -> Vector:
+    def classes(self) -> Array:
         """Labels of the classes, in the order of the probabilities."""
         return to_numpy(self.core.classes_)
 
-    def given(self, rows: Rows) -> Any:
+    def given(self, rows: TableRows) -> Any:
         """The part of ``rows`` that the model takes, without names where it was fitted without."""
         if self.is_table:
             return rows.data
@@ -74,18 +71,18 @@ class Subject:
 
     @property
     def encoder(self) -> Any:
-        """What a model of tables reads the columns with."""
+        """The encoder of a table model."""
         return getattr(self.model, "encoder_", None)
 
-    def encode(self, rows: Rows) -> Vector:
+    def encode(self, rows: TableRows) -> Array:
         """Features of ``rows`` as the estimator inside sees them, shape ``(n, d)``."""
         data = self.given(rows)
         for step in steps_of(self.model)[0]:
             data = step.transform(data)
-        return numbers(data)
+        return as_numbers(data)
 
     @cached_property
-    def encoded(self) -> tuple[Vector, tuple[str, ...]]:
+    def encoded(self) -> tuple[Array, tuple[str, ...]]:
         """Features of all rows, and what the encoder warns of: it is asked once."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
@@ -93,12 +90,12 @@ class Subject:
         return samples, tuple(dict.fromkeys(str(warning.message) for warning in caught))
 
     @property
-    def samples(self) -> Vector:
+    def samples(self) -> Array:
         """All rows as the estimator inside sees them."""
         return self.encoded[0]
 
     @cached_property
-    def features(self) -> dict[int, Vector]:
+    def features(self) -> dict[int, Array]:
         """The features that every used column becomes.
 
         A column is not used if the model left it out, or if its features are the same in all rows.
@@ -114,7 +111,7 @@ class Subject:
         varies = np.ptp(self.samples, axis=0) > 0
         return {j: features for j, features in found.items() if varies[features].any()}
 
-    def _shuffled_features(self) -> dict[int, Vector]:
+    def _shuffled_features(self) -> dict[int, Array]:
         """The features that change when the cells of a column are shuffled."""
         rng = np.random.default_rng(0)
         few = rng.permutation(np.arange(len(self.rows)))[:_FEW_ROWS]
@@ -127,7 +124,7 @@ class Subject:
                 found[j] = np.flatnonzero(np.any(after != before, axis=0))
         return found
 
-    def with_cells(self, positions: Vector, j: int, others: Vector) -> Vector:
+    def with_cells(self, positions: Array, j: int, others: Array) -> Array:
         """Features of the rows at ``positions``, with the cells of column ``j`` from the rows at ``others``.
 
         Where no feature of the column depends on another column, its features are those of the other rows, and nothing
@@ -143,7 +140,7 @@ class Subject:
             warnings.simplefilter("ignore", UserWarning)  # of the same cells
             return self.encode(self.rows.take(positions).replaced(j, self.rows.cells(j, others)))
 
-    def numbers(self, j: int) -> Vector | None:
+    def numbers(self, j: int) -> Array | None:
         """Column ``j`` as numbers, NaN where a cell is missing; None where it holds anything else.
 
         Numbers may be written as text with a unit, if the encoder can read them.
@@ -153,7 +150,7 @@ class Subject:
             found = np.where(self._missing(j), np.nan, cells.astype(float))
         return found
 
-    def dates(self, j: int) -> Vector | None:
+    def dates(self, j: int) -> Array | None:
         """Column ``j`` as days since 1970-01-01, NaN where a cell is missing; None where it does not hold dates."""
         cells, columns = self._read_cells(j), getattr(self.encoder, "columns_", ())
         if cells is None or not any(c.name == self.rows.names[j] and hasattr(c, "parts") for c in columns):
@@ -163,13 +160,13 @@ class Subject:
         days = np.array(cells, dtype="datetime64[us]")
         return np.where(np.isnat(days) | self._missing(j), np.nan, days.astype(float) / 86_400_000_000)
 
-    def _read_cells(self, j: int) -> Vector | None:
+    def _read_cells(self, j: int) -> Array | None:
         """The cells of column ``j`` as the encoder reads them, if it can turn features back into cells."""
         if not hasattr(self.encoder, "cells") or j not in self.features:
             return None
         return np.asarray(self.encoder.cells(self.samples)[self.rows.names[j]])
 
-    def _missing(self, j: int) -> Vector:
+    def _missing(self, j: int) -> Array:
         return np.array([is_missing(value) for value in self.rows.values(j)])
 
     @property
@@ -178,20 +175,20 @@ class Subject:
         return tuple(self.features)
 
     @cached_property
-    def vectors(self) -> Vector:
+    def vectors(self) -> Array:
         """The samples that the model keeps, as the estimator inside sees them; a linear map keeps none."""
         kept = self.core.expansion_.vectors
         if getattr(self.core, "n_vectors_", None) == 0:
             kept = kept[:0]  # the directions of a linear map
-        return numbers(kept)
+        return as_numbers(kept)
 
     @property
     def moved(self) -> bool:
-        """Whether the vectors were moved, and are samples no more."""
+        """Whether the vectors were moved, so that they are no samples."""
         return vectors_moved(self.core)
 
     @property
-    def held_samples(self) -> tuple[Vector, Vector]:
+    def held_samples(self) -> tuple[Array, Array]:
         """Samples of the fit that the model holds, and all rows, as they can be compared: prepared, if the model does.
 
         The samples are the vectors, or if these were moved, those of the novelty.
@@ -203,9 +200,9 @@ class Subject:
         elif isinstance(expansion, GaussianExpansion):
             preparation, kept = expansion.basis.preparation, expansion.basis.vectors
         if preparation is None:
-            return numbers(kept), self.samples
+            return as_numbers(kept), self.samples
         own = to_numpy(kept)  # the rows in the same precision
-        return numbers(own), numbers(preparation.like(own)(self.samples.astype(own.dtype)))
+        return as_numbers(own), as_numbers(preparation.like(own)(self.samples.astype(own.dtype)))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -215,19 +212,19 @@ class Subject:
             return tuple(self.rows.names[j] for j in self.inputs)
         return tuple(fitted_model(self.model).names)
 
-    def ask(self, method: str, samples: Vector, **given: Any) -> Vector:
+    def ask(self, method: str, samples: Array, **given: Any) -> Array:
         """What a method of the estimator inside returns for features of rows."""
         return ask(getattr(self.core, method), samples, **given)
 
-    def predict(self, samples: Vector) -> Vector:
+    def predict(self, samples: Array) -> Array:
         """Predictions of the model, one per row."""
         return self.ask("predict", samples)
 
-    def probabilities(self, samples: Vector) -> Vector | None:
+    def probabilities(self, samples: Array) -> Array | None:
         """Probability of every class, where the model states any."""
         return self.ask("predict_proba", samples) if hasattr(self.core, "predict_proba") else None
 
-    def refitted(self, positions: Vector) -> Subject:
+    def refitted(self, positions: Array) -> Subject:
         """A copy of the model that was fitted to the rows at ``positions`` only."""
         copy = clone(self.model)
         copy.set_params(**{name: False for name in copy.get_params() if name.split("__")[-1] == "verbose"})
@@ -242,7 +239,7 @@ class Subject:
 
 
 def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
-    """Check a model and its rows, and bring them together."""
+    """Check a model and its rows."""
     model = getattr(model, "best_estimator_", model)
     core = _checked_core(model)
     task = getattr(model, "task_", None) or _task(core)
@@ -252,7 +249,7 @@ def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
             "fitted to, or new ones."
         )
     target, y, X = _target(model, task, X, y)
-    rows = Rows.of(X)
+    rows = TableRows.of(X)
     if not len(rows):
         raise ValueError("report: X has no row; give the rows that the model was fitted to, or new ones.")
     inputs = _inputs(model, core, rows)
@@ -331,7 +328,7 @@ def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any
     return name, y, X
 
 
-def _inputs(model: Any, core: Any, rows: Rows) -> tuple[int, ...]:
+def _inputs(model: Any, core: Any, rows: TableRows) -> tuple[int, ...]:
     """Positions of the columns that the model is given, in its order."""
     if hasattr(model, "encoder_"):
         names = model.encoder_.columns
@@ -353,7 +350,7 @@ def _inputs(model: Any, core: Any, rows: Rows) -> tuple[int, ...]:
     return tuple(rows.names.index(str(name)) for name in names)
 
 
-def _truth(y: Any, task: str, n: int) -> Vector:
+def _truth(y: Any, task: str, n: int) -> Array:
     values = np.asarray(y) if hasattr(y, "to_numpy") else to_numpy(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]

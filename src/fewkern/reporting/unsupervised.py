@@ -10,19 +10,16 @@ from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import scale
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.density.mixture import KernelMixture
-from fewkern.plotting.density import in_units as mixture_in_units
+from fewkern.plotting.density import mixture_in_units
 from fewkern.reporting.evaluation import EACH_ROW, normal_log_density
 from fewkern.reporting.formatting import number, percent, plural
 from fewkern.reporting.holdout import ReportSettings, relation, try_out
+from fewkern.reporting.kept import in_units
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
-from fewkern.reporting.vectors import in_units
 
-__all__ = ["DensityShape", "Reduction", "density_shape", "reduction"]
-
-Vector = np.ndarray[Any, Any]
 # Neighbors whose mean is the way back from components to columns, and those that vote on a class.
 _MEAN_OF, _VOTES = 10, 5
 _MOST_ROWS = 3000
@@ -32,11 +29,11 @@ _MOST_WORST = 10
 
 @dataclass(frozen=True)
 class Reduction:
-    """What is left of the table in a few components."""
+    """How much of the table can be recovered from a few components."""
 
     how: str
     """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.holdout.Predictions`."""
-    components: Vector
+    components: Array
     """Of all rows, at most the first four, shape ``(n, k)``."""
     total: int
     """Number of components."""
@@ -45,9 +42,9 @@ class Reduction:
     accuracy: tuple[tuple[str, float], ...]
     """Share of rows whose class its nearest rows name, where classes were given: on components, on all columns."""
     columns: tuple[str, ...]
-    correlations: Vector
+    correlations: Array
     """Of columns (features, where a column becomes several) with components, shape ``(d, k)``."""
-    weights: Vector | None
+    weights: Array | None
     """Of the features in the components of a linear map, shape ``(d, k)``."""
     worst: tuple[tuple[int, float], ...]
     """Rows that are recovered worst: position and mean distance in units of spread."""
@@ -80,21 +77,15 @@ def reduction(subject: Subject, settings: ReportSettings) -> Reduction:
     weights = getattr(subject.core, "components_", None)
     accuracy = _accuracies(subject, T, X, train, test)
     return Reduction(
-        how,
-        shown,
-        own.shape[1],
-        carried,
-        accuracy,
-        subject.feature_names,
+        how, shown, own.shape[1], carried, accuracy, subject.feature_names,
         X.T @ scale(shown) / len(X) if shown.shape[1] else np.zeros((X.shape[1], 0)),
-        None if weights is None else to_numpy(weights).astype(float)[:_MOST_COMPONENTS].T,
-        worst,
+        None if weights is None else to_numpy(weights).astype(float)[:_MOST_COMPONENTS].T, worst,
         _reduction_sentences(own.shape[1], X.shape[1], carried, accuracy),
-    )
+    )  # fmt: skip
 
 
-def _parts(train: Vector, test: Vector, seed: int) -> tuple[Vector, Vector]:
-    """Rows to learn the way back from, and rows to try it on; of new rows one half each."""
+def _parts(train: Array, test: Array, seed: int) -> tuple[Array, Array]:
+    """Rows to learn the reconstruction from, and rows to test it on; of new rows one half each."""
     rng = np.random.default_rng(seed)
     if not len(train):
         mixed = rng.permutation(test)
@@ -103,14 +94,14 @@ def _parts(train: Vector, test: Vector, seed: int) -> tuple[Vector, Vector]:
     return (train, test) if len(train) else (test, test)
 
 
-def _recover(T: Vector, X: Vector, new: Vector) -> Vector:
+def _recover(T: Array, X: Array, new: Array) -> Array:
     """Rows from components: the mean of the rows with the nearest components."""
     if not T.shape[1]:
         return np.broadcast_to(X.mean(axis=0), (len(new), X.shape[1]))
     return np.asarray(KNeighborsRegressor(min(_MEAN_OF, len(T))).fit(T, X).predict(new))
 
 
-def _accuracies(subject: Subject, T: Vector, X: Vector, train: Vector, test: Vector) -> tuple[tuple[str, float], ...]:
+def _accuracies(subject: Subject, T: Array, X: Array, train: Array, test: Array) -> tuple[tuple[str, float], ...]:
     y = subject.truth
     if y is None or not T.shape[1] or len(set(y.tolist())) > max(2, len(y) // 5):
         return ()
@@ -149,7 +140,7 @@ class DensityShape:
     mixture: KernelMixture
     columns: tuple[str, ...]
     """One per column of the mixture."""
-    samples: Vector
+    samples: Array
     """Some rows, in the same units."""
     gain: tuple[float, float, float]
     """Mean log density of rows that were held out, less that of one normal distribution; and its 95% interval."""
@@ -166,8 +157,8 @@ class DensityShape:
 
 
 def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
-    """Evaluate a density on rows that it was not fitted to, beside one normal distribution."""
-    complete: Vector = np.asarray(np.isfinite(subject.samples).all(axis=1))
+    """Evaluate a density on rows that it was not fitted to, compared with one normal distribution."""
+    complete: Array = np.asarray(np.isfinite(subject.samples).all(axis=1))
     model, train, test, how = try_out(subject, settings)
     test = test[complete[test]]
     learn = train[complete[train]] if len(train) else test

@@ -1,1 +1,1 @@
-"""Tables as they come: what their columns mean, models of them, and how far to trust these."""
+"""Raw tables: reading files, inferring what columns are, models of whole tables and their errors."""

@@ -18,14 +18,12 @@ from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
 from fewkern.reporting.evaluation import Counted
 from fewkern.reporting.formatting import label, number, percent, plural
+from fewkern.tables.cells import days
 from fewkern.tables.columns import CategoryColumn
-from fewkern.tables.dates import days
 from fewkern.tables.encoder import TableEncoder
 from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
-from fewkern.tables.resolve import Job, Request, resolve
-from fewkern.tables.suspect import deciding_columns, group_column
-
-__all__ = ["TableCheck", "check_table"]
+from fewkern.tables.judgement import deciding_columns
+from fewkern.tables.resolve import Job, Request, group_column, resolve
 
 # A column is nearly constant if one value fills this share of the rows.
 _NEARLY = 0.99
@@ -55,7 +53,7 @@ class HeldOutError:
 
 @dataclass(frozen=True)
 class TableCheck:
-    """What was found."""
+    """The findings about a table."""
 
     task: str
     target: str
@@ -67,7 +65,7 @@ class TableCheck:
 
     @property
     def suspicious(self) -> Any:
-        """Those of a class with less than 20% that is not the expected one, or of a number four deviations away."""
+        """Rows whose class has a probability below 20%, or whose number is four deviations off."""
         rows = self.rows
         if self.task == "regress":
             return rows[rows["score"] > _FAR]
@@ -140,7 +138,7 @@ def check_table(table: Any, target: Any = None, request: Request | None = None) 
 
 
 def _in_memory(table: Any, target: Any, request: Request) -> tuple[Any, Array, list[str]]:
-    """The table, or rows of it, the numbers of the rows, and a sentence if they are not all."""
+    """The table or a sample of its rows, the row numbers, and a note if it is a sample."""
     parts = as_parts(table, "check", request.verbose)
     if parts is None:
         frame = as_frame(table, "check")
@@ -199,7 +197,7 @@ def _nearly_constant(encoder: TableEncoder, job: Job) -> list[str]:
 
 
 def _deciding(encoder: TableEncoder, X: Array, job: Job, groups: str | None) -> list[str]:
-    """Columns but that of the groups which alone predict the target, on some of the rows."""
+    """Columns, the groups aside, that alone predict the target, on a sample of the rows."""
     y: Any = job.y
     order = np.random.default_rng(0).permutation(len(X))[:_ALONE_ROWS]
     fitted, new = order[: len(order) // 2], order[len(order) // 2 :]
@@ -243,7 +241,7 @@ def _errors(job: Job, name: str | None) -> tuple[HeldOutError, ...]:
 
 
 def _losses(values: Array, samples: Samples) -> Array:
-    """Wrong or right, or the squared error, of every row."""
+    """The 0/1 loss or the squared error of every row."""
     if samples.codes is None:
         return np.asarray(np.sum((values - samples.targets) ** 2, axis=1))
     codes = values[:, 0] > 0 if values.shape[1] == 1 else values.argmax(axis=1)
@@ -259,7 +257,7 @@ def _compared(job: Job, how: str, losses: Array, beside: Array, groups: Array | 
 
 
 def _last_rows(job: Job) -> tuple[Array, str]:
-    """The last fifth of the rows, by the first column of dates or as they come; the earliest of equal dates stay."""
+    """The last fifth of the rows, by the first column of dates or in the order of the table; ties are not split."""
     n, dates = len(job.frame), [column for column in job.schema.used if column.kind == "date"]
     time, how = np.arange(n, dtype=float), "the last fifth of the rows"
     if dates:

@@ -13,10 +13,21 @@ import numpy as np
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.reporting import formatting
-from fewkern.tables.cells import canonical, factorized, is_mark, numbers, same_category, speller, texts
-from fewkern.tables.dates import FORMATS, PARTS, days, part_values, parts_of, text_of_day
-
-__all__ = ["CategoryColumn", "Column", "DateColumn", "Encoded", "NumberColumn", "bad_cells"]
+from fewkern.tables.cells import (
+    FORMATS,
+    PARTS,
+    canonical,
+    days,
+    factorized,
+    is_mark,
+    numbers,
+    part_values,
+    parts_of,
+    same_category,
+    speller,
+    text_of_day,
+    texts,
+)
 
 
 @dataclass(frozen=True)
@@ -49,15 +60,20 @@ def _check_range(column: NumberColumn | DateColumn) -> None:
         raise ValueError(f"{type(column).__name__}: median and range must be finite")
 
 
-def _note_on_far(column: NumberColumn | DateColumn, values: Array, room: float) -> list[str]:
-    """A remark on values that are further than ``room`` outside of the range of the training cells."""
+def _remarks(column: NumberColumn | DateColumn, cells: Any, values: Array, bad: Array, room: float) -> tuple[str, ...]:
+    """Remarks on an empty column, bad cells, and values more than ``room`` outside the range of the training cells."""
+    dates, name = isinstance(column, DateColumn), f"column {column.name!r}"
+    low, median, high = (text_of_day(v) if dates else f"{v:g}" for v in (column.low, column.median, column.high))
+    if len(values) > 1 and np.isnan(values).all():
+        return (f"{name} is empty here: every row gets {'' if dates else 'the median '}{median}",)
+    remarks = []
+    if bad.any():
+        remarks.append(bad_cells(column.name, cells, bad, "date" if dates else "number") + ", taken as missing")
     far = int(np.sum((values < column.low - room) | (values > column.high + room)))
-    if not far:
-        return []
-    dates = isinstance(column, DateColumn)
-    low, high = (text_of_day(end) if dates else f"{end:g}" for end in (column.low, column.high))
-    lie = f"{far:,} of {len(values):,} {'dates' if dates else 'rows'} {'lies' if far == 1 else 'lie'}"
-    return [f"column {column.name!r}: {lie} far outside the range of the fitted rows ({low} to {high})"]
+    if far:
+        lie = f"{far:,} of {len(values):,} {'dates' if dates else 'rows'} {'lies' if far == 1 else 'lie'}"
+        remarks.append(f"{name}: {lie} far outside the range of the fitted rows ({low} to {high})")
+    return tuple(remarks)
 
 
 @storable(check=_check_range)
@@ -91,16 +107,10 @@ class NumberColumn:
         """Features of new cells; raises a ValueError if the column holds text only."""
         found = numbers(column, self.comma)
         missing, bad = np.isnan(found.values), found.bad
-        if bad.any() and not (~missing).any() and not all(map(is_mark, map(str, column[bad]))):
+        if bad.any() and missing.all() and not all(map(is_mark, map(str, column[bad]))):
             raise ValueError(f"column {self.name!r} was numeric when the model was fitted, but now holds text.")
-        remarks = []
-        if len(column) > 1 and missing.all():
-            remarks.append(f"column {self.name!r} is empty here: every row gets the median {self.median:g}")
-        elif bad.any():
-            remarks.append(bad_cells(self.name, column, bad, "number") + ", taken as missing")
-        room = max(self.high - self.low, abs(self.high), 1e-300)
-        remarks += _note_on_far(self, found.values, room)
-        return Encoded(np.where(missing, self.median, found.values)[:, None], missing, tuple(remarks))
+        remarks = _remarks(self, column, found.values, bad, max(self.high - self.low, abs(self.high), 1e-300))
+        return Encoded(np.where(missing, self.median, found.values)[:, None], missing, remarks)
 
     def cells(self, values: Array) -> list[Any]:
         """Cells whose features are ``values``; a number that is not whole stays one."""
@@ -136,7 +146,7 @@ class CategoryColumn:
         return cls(name, tuple(sorted(set(words) - set(other))), merge, tuple(sorted(other)))
 
     def places(self, words: Any) -> list[int]:
-        """The number of the level that every text is, -1 of an unknown one."""
+        """The code of the level of every text, -1 for an unknown one."""
         place = {level: k for k, level in reversed(list(enumerate(self.levels)))}
         alike = {same_category(level): k for level, k in place.items()} | place
         found = [alike.get(word, alike.get(same_category(word), -1)) for word in words]
@@ -225,13 +235,8 @@ class DateColumn:
                 f"column {self.name!r} held dates ({self.form}) when the model was fitted, but now holds "
                 f"{str(column[bad].iloc[0])!r}."
             )
-        remarks = []
-        if bad.any():
-            remarks.append(bad_cells(self.name, column, bad, "date") + ", taken as missing")
-        if len(column) > 1 and missing.all():
-            remarks.append(f"column {self.name!r} is empty here: every row gets {text_of_day(self.median)}")
-        remarks += _note_on_far(self, values, max(self.high - self.low, 1.0))
-        return Encoded(self.split(np.where(missing, self.median, values)), missing, tuple(remarks))
+        remarks = _remarks(self, column, values, bad, max(self.high - self.low, 1.0))
+        return Encoded(self.split(np.where(missing, self.median, values)), missing, remarks)
 
     def split(self, values: Array) -> Array:
         """Features of days since 1970-01-01."""

@@ -1,4 +1,4 @@
-"""A transformer from tables as they come to features that a kernel can compare."""
+"""A transformer from raw tables to numeric features, and how exported models apply it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.core import population
+from fewkern.core.expansion import Prepared, Scaling
+from fewkern.io.plan import Copy, Inputs, Lookup
+from fewkern.tables.cells import text_of_day
 from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, NumberColumn
 from fewkern.tables.frames import as_dask_frame, as_frame, as_parts, cut_short, draw_rows, listed, nearest, pandas
 from fewkern.tables.schema import Schema, infer_schema
 
-__all__ = ["TableEncoder", "TableWarning", "encode", "named"]
-
 
 class TableWarning(UserWarning):
-    """Something about the cells of a table that the one who predicts should know."""
+    """Something unusual about the cells of a table."""
 
 
 def _learn_columns(frame: Any, schema: Schema) -> tuple[Column, ...]:
@@ -57,7 +58,7 @@ def encode(columns: tuple[Column, ...], frame: Any) -> Encoded:
 
 
 def _check(encoder: TableEncoder) -> None:
-    """Raise a ValueError if the parts of an encoder from a file do not belong together."""
+    """Raise a ValueError if the parts of an encoder from a file are inconsistent."""
     if not any(name.endswith("_") for name in vars(encoder)):
         return  # not fitted
     columns = vars(encoder).get("columns_")
@@ -86,7 +87,7 @@ def _check(encoder: TableEncoder) -> None:
 
 @storable(check=_check)
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Tables as they come, as features: numbers standardized, categories as 0 and 1, dates as days and cycles.
+    """Turn raw tables into features: numbers standardized, categories as 0 and 1, dates as days and cycles.
 
     Columns that are empty, constant, an index, a key or free text are left out, and ``notes_`` says so. A missing
     number or date becomes the median of its column; a missing or unknown category is all zeros. Cells of a column of
@@ -213,13 +214,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.stack([part.sum(axis=axis) for part in parts], axis=axis)
 
     def features_of(self, name: str) -> slice:
-        """Where the features of a column are among all features."""
+        """The slice of the features of a column."""
         k = self.columns.index(name)
         return slice(self._ends[k] - len(self.columns_[k].features), self._ends[k])
 
     @property
     def _ends(self) -> Array:
-        """The number of features up to every column, and with it."""
+        """Cumulative number of features of the columns."""
         return np.cumsum([len(column.features) for column in self.columns_])
 
     @property
@@ -245,7 +246,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def named(names: Any) -> tuple[str, ...]:
-    """Names of columns, of which one may be given alone."""
+    """Names of columns as a tuple; a single name is one column."""
     return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
 
 
@@ -262,3 +263,49 @@ def _notes_on_missing(columns: tuple[Column, ...], missing: Array) -> tuple[str,
             what = f"replaced by the median {column.cells(column.split(np.array([column.median])))[0]}"
         notes.append(f"column {column.name!r}: {count:,} missing value{'s' if count > 1 else ''} {what}")
     return cut_short(notes, "columns with missing values")
+
+
+def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepared:
+    """The estimator with the inputs of its table: one per column, of a date one per feature.
+
+    ``fill``: missing numbers get the median of their column; a density leaves them missing.
+    """
+    names: list[str] = []
+    parts: list[Copy | Lookup] = []
+    texts: dict[int, tuple[str, ...]] = {}
+    notes: list[str] = []
+    for column in encoder.columns_:
+        place = len(names)
+        if isinstance(column, NumberColumn):
+            names.append(column.name)
+            parts.append(Copy(place, float(column.median) if fill else None))
+        elif isinstance(column, CategoryColumn):
+            names.append(column.name)
+            texts[place] = (*column.levels, *column.spellings)
+            size, rows = len(column.levels), column.places(texts[place])
+            keys = np.arange(len(rows), dtype=float)
+            parts.append(Lookup(Copy(place, None), keys, np.eye(size)[rows], np.zeros(size)))
+        else:
+            filled = column.split(np.array([column.median]))[0]
+            parts += [Copy(place + k, float(value) if fill else None) for k, value in enumerate(filled)]
+            names += column.features
+            notes.append(_about_dates(column))
+    if fill:
+        notes.append("A missing number is NaN: the median of its column is put in its place.")
+    if texts:
+        notes.append("A missing category is a text that is none of the categories.")
+    standard = Scaling(np.asarray(encoder.mean_, float), 1.0 / np.asarray(encoder.scale_, float))
+    # per unit of the columns of the table, not of the standardized ones
+    log_unit = -float(np.log(encoder.scale_).sum())
+    inputs = Inputs(len(names), tuple(parts), texts) if fill else None
+    return Prepared(estimator, standard, tuple(names), log_unit, tuple(notes), inputs)
+
+
+def _about_dates(column: DateColumn) -> str:
+    what = {
+        "day": f"days since 1970-01-01 (fitted: {text_of_day(column.low)} to {text_of_day(column.high)})",
+        "season": "sine and cosine of 2 pi days / 365.2425",
+        "week": "sine and cosine of 2 pi (floor(days) + 3) / 7",
+        "hour": "sine and cosine of 2 pi days",
+    }
+    return f"Inputs of the date {column.name!r}: " + "; ".join(what[part] for part in column.parts) + "."

@@ -1,4 +1,4 @@
-"""Several files, and large ones, as one table that comes in parts.
+"""Several files, or large ones, as one table in parts.
 
 The parts are row groups of Parquet, lines of text between two places, and whole files of other kinds. A text file is
 cut where a line ends outside of quotes. Its cells stay text, as in :mod:`fewkern.tables.text_files`.
@@ -16,21 +16,9 @@ from typing import Any
 
 from fewkern.arrays.frames import FrameParts, require_dask
 from fewkern.arrays.texts import missing_package
+from fewkern.tables import text_files
 from fewkern.tables.frames import pandas
 from fewkern.tables.reading import PARQUET, SUFFIXES, ReadTable, kind_of, parquet_error, read_file
-from fewkern.tables.text_files import (
-    TEXT,
-    Marks,
-    Style,
-    comma_columns,
-    decoded,
-    find_style,
-    marks_of,
-    read_text,
-    separated,
-)
-
-__all__ = ["find_files", "open_tables"]
 
 # A file of more bytes than this (of text, or eight for every cell of Parquet) is read in pieces: as cells it takes
 # several times as much memory, and so does the fit.
@@ -42,7 +30,7 @@ _HEAD_BYTES = 1 << 20
 
 
 def find_files(names: Sequence[str]) -> tuple[Path, ...]:
-    """The files that names, patterns such as ``part-*.parquet`` and folders stand for, each once.
+    """The files that are meant by names, patterns such as ``part-*.parquet`` and folders, each once.
 
     Those of a pattern or a folder are in the order of their names. Of a folder, files are left out that are no tables,
     or whose name begins with a dot or an underscore.
@@ -102,7 +90,7 @@ def open_tables(
         ``frame`` is a data frame of pandas, or :class:`~fewkern.arrays.frames.FrameParts`, which
         :meth:`TableModel.fit` takes.
     """
-    marks = marks_of(sep, decimal, skip)
+    marks = text_files.marks_of(sep, decimal, skip)
     if len(files) == 1 and not _is_large(files[0]):
         return read_file(files[0], marks)
     require_dask(f"several files, and files of more than {STREAM_BYTES >> 20} MiB, are read")
@@ -144,7 +132,7 @@ class _Piece:
     """Of the file, with the place."""
     read: Callable[[], Any]
     rows: Callable[[], int] | None = None
-    """Counts them, where that is faster than to read them."""
+    """Counts the rows, where that is faster than reading them."""
     columns: Sequence[str] = ()
     """Those of the table, in their order."""
 
@@ -165,7 +153,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Opened:
-    """A file of which nothing but the head has been read."""
+    """A file of which only the head has been read."""
 
     path: Path
     pieces: Sequence[_Piece]
@@ -174,12 +162,12 @@ class _Opened:
     types: dict[str, str]
     """What the columns hold, where the file says so."""
     notes: tuple[str, ...] = ()
-    style: Style | None = None
+    style: text_files.Style | None = None
     """How a text file is written."""
 
 
 def _is_large(path: Path) -> bool:
-    """Whether a file is better read in pieces."""
+    """Whether a file is so large that it is read in pieces."""
     suffix, packed = kind_of(path)
     if packed or not path.is_file():
         return False
@@ -187,23 +175,23 @@ def _is_large(path: Path) -> bool:
         try:
             meta = _parquet(path).metadata
         except ValueError:
-            return False  # whoever reads it says what is wrong
+            return False  # the reader reports the error
         return bool(8 * meta.num_rows * meta.num_columns > STREAM_BYTES)
-    return suffix in TEXT and path.stat().st_size > STREAM_BYTES
+    return suffix in text_files.TEXT and path.stat().st_size > STREAM_BYTES
 
 
-def _open_file(path: Path, marks: Marks, style: Style | None) -> _Opened:
+def _open_file(path: Path, marks: text_files.Marks, style: text_files.Style | None) -> _Opened:
     """The pieces of a file; ``style`` is that of the first file of a table, if this is another one."""
     suffix, packed = kind_of(path)
     if suffix in PARQUET and not packed:
         return _open_parquet(path)
-    if suffix in TEXT and not packed and path.is_file() and path.stat().st_size:
+    if suffix in text_files.TEXT and not packed and path.is_file() and path.stat().st_size:
         return _open_text(path, marks, style)
     found = read_file(path, marks)
     return _Opened(path, [_Piece(path.name, partial(_whole_file, path, marks))], found.frame.iloc[:0], {}, found.notes)
 
 
-def _whole_file(path: Path, marks: Marks) -> Any:
+def _whole_file(path: Path, marks: text_files.Marks) -> Any:
     return read_file(path, marks).frame
 
 
@@ -260,19 +248,19 @@ def _family(kind: Any) -> str:
     return "truth values" if types.is_boolean(kind) else str(kind)
 
 
-def _open_text(path: Path, marks: Marks, style: Style | None) -> _Opened:
+def _open_text(path: Path, marks: text_files.Marks, style: text_files.Style | None) -> _Opened:
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise ValueError(f"{path.name} is UTF-16, which cannot be read in pieces; save it as UTF-8.")
-    text, notes = decoded(path.name, head if len(head) < _HEAD_BYTES else _whole_lines(head))
+    text, notes = text_files.decoded(path.name, head if len(head) < _HEAD_BYTES else _whole_lines(head))
     if not text.strip():
         raise ValueError(f"{path.name} is empty.")
     if style is None:
-        style = find_style(text, kind_of(path)[0], marks)
-        first, more = separated(path.name, text, replace(style, commas=()))
+        style = text_files.find_style(text, kind_of(path)[0], marks)
+        first, more = text_files.separated(path.name, text, replace(style, commas=()))
         notes += style.notes + more
-        style = replace(style, commas=comma_columns(first) if style.commas is None else ())
+        style = replace(style, commas=text_files.comma_columns(first) if style.commas is None else ())
     below = replace(style, skip=0)
     start = len(b"".join(head.splitlines(keepends=True)[: style.skip]))
     places = _line_ends(path, start)
@@ -282,7 +270,8 @@ def _open_text(path: Path, marks: Marks, style: Style | None) -> _Opened:
         lines = partial(_lines, path, header, place)
         name = f"{path.name}, bytes {place[0]:,} to {place[1]:,}"
         pieces.append(_Piece(name, partial(_read_lines, lines, below), partial(_count_lines, lines, below)))
-    return _Opened(path, pieces, separated(path.name, decoded(path.name, header)[0], below)[0], {}, notes, style)
+    empty, _ = text_files.separated(path.name, text_files.decoded(path.name, header)[0], below)
+    return _Opened(path, pieces, empty, {}, notes, style)
 
 
 def _lines(path: Path, header: bytes, place: tuple[int, int]) -> str:
@@ -290,16 +279,16 @@ def _lines(path: Path, header: bytes, place: tuple[int, int]) -> str:
     with path.open("rb") as file:
         file.seek(place[0])
         content = file.read(place[1] - place[0])
-    return decoded("this piece", header + content)[0]
+    return text_files.decoded("this piece", header + content)[0]
 
 
-def _read_lines(text: Callable[[], str], style: Style) -> Any:
-    return separated("this piece", text(), style)[0]
+def _read_lines(text: Callable[[], str], style: text_files.Style) -> Any:
+    return text_files.separated("this piece", text(), style)[0]
 
 
-def _count_lines(text: Callable[[], str], style: Style) -> int:
+def _count_lines(text: Callable[[], str], style: text_files.Style) -> int:
     try:  # one column is enough, and faster
-        return len(read_text(text(), style.sep, columns=[0]))
+        return len(text_files.read_text(text(), style.sep, columns=[0]))
     except pandas().errors.ParserError:
         return len(_read_lines(text, style))  # which says what is wrong
 
@@ -314,7 +303,7 @@ def _whole_lines(head: bytes) -> bytes:
 
 
 def _line_ends(path: Path, start: int) -> list[int]:
-    """Where a text file is cut: after the header at ``start``, about every ``PIECE_BYTES`` bytes, and at the end.
+    """Offsets of the cuts of a text file: after the header at ``start``, every ``PIECE_BYTES`` or so, and the end.
 
     A line ends outside of quotes, of which a cell that holds a line break has one on each side.
     """

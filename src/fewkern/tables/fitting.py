@@ -1,4 +1,4 @@
-"""From a settled job to a fitted model: rows held out, what they say, the fit on all rows.
+"""From a resolved job to a fitted model: the error on held-out rows, then the fit to all rows.
 
 Of a table that does not fit into memory rows are drawn. What columns and target are is decided on them, by the same
 functions as for a table in memory, and some of them are held out. All others are fitted, part by part.
@@ -23,17 +23,22 @@ from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
 from fewkern.core import population
-from fewkern.reporting.evaluation import linear_predictions
+from fewkern.reporting.evaluation import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.evaluate import HeldOutRows, Judgement, judge_density, judge_fit, judge_held_out
 from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
+from fewkern.tables.judgement import (
+    HeldOutRows,
+    Judgement,
+    contradiction,
+    deciding_columns,
+    judge_density,
+    judge_fit,
+    judge_held_out,
+)
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
-from fewkern.tables.suspect import contradiction, deciding_columns
 from fewkern.tables.target import left_out, target_values, weight_values
-
-__all__ = ["FittedTable", "fit_job", "fit_parts", "own_error"]
 
 # From this number of rows on, the model whose error was measured is kept: the rows held out would hardly change it, and
 # the fit takes half as long.
@@ -54,7 +59,7 @@ class Part:
 
 @dataclass(frozen=True)
 class FittedTable:
-    """A fitted model and what is known of it."""
+    """A fitted model, its error and its notes."""
 
     part: Part
     count: int
@@ -99,21 +104,21 @@ def fit_job(job: Job) -> FittedTable:
 
 @contextmanager
 def _expected_warnings(job: Job) -> Iterator[None]:
-    """Without the warnings of which the model speaks in its notes."""
+    """Suppress the warnings that the notes of the model state."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
-        if "n_components" not in job.request.settings:  # nobody asked for as many as we did
+        if "n_components" not in job.request.settings:  # the number was ours
             warnings.filterwarnings("ignore", message=".*n_components=.* was asked for")
         yield
 
 
 def _vector_rows(estimator: Any) -> Any:
-    """Which samples became vectors, or where these started; None of kernels that may lie between the samples."""
+    """The samples that became vectors, or from which these started; None if vectors are no samples."""
     return getattr(estimator, "indices_", None) if estimator.n_vectors_ else None
 
 
 def own_error(job: Job, estimator: Any) -> float | None:
-    """The error that a fit reports of itself: the share of wrong classes, or the root mean squared error."""
+    """The cross-validated error that a fit reports: error rate, or root mean squared error."""
     error = getattr(estimator, "held_out_error_", None)
     if error is None or job.y is None or job.y.ndim > 1:
         return None
@@ -121,7 +126,7 @@ def own_error(job: Job, estimator: Any) -> float | None:
 
 
 def _judge_itself(job: Job, part: Part) -> Judgement | None:
-    """What a fit says of itself, where no rows were held out."""
+    """The judgement by the error that the fit itself reports, where no rows were held out."""
     error = own_error(job, part.estimator)
     if error is None or job.y is None:
         return None
@@ -138,7 +143,7 @@ def _all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
 
 
 def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[str]:
-    """Those of the three most important columns that alone decide."""
+    """Notes on those of the three most important columns that alone predict the target."""
     importances, encoder = getattr(part.estimator, "feature_importances_", None), part.encoder
     grouped = any("--groups" in note for note in job.notes)
     if importances is None or grouped or judged is None or job.y is None or job.y.ndim > 1:
@@ -227,7 +232,7 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
     if job.task == "density":
         unit = np.log(part.encoder.scale_).sum()
         values = np.asarray(part.estimator.score_samples(new)) - unit
-        return None, judge_density(values, _normal(train, new) - unit)
+        return None, judge_density(values, normal_log_density(train, new) - unit)
     assert job.y is not None
     y, truth, weights = job.y[part.rows], job.y[test], job.loss_weights(part.rows)
     probabilities = part.estimator.predict_proba(new) if hasattr(part.estimator, "predict_proba") else None
@@ -236,14 +241,6 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
     linear = linear_predictions(train, y, new, job.task, 0, weights)
     labels = getattr(part.estimator, "classes_", job.target)
     return held_out, judge_held_out(job.task, held_out, (y, weights), linear, labels)
-
-
-def _normal(train: Array, new: Array) -> Array:
-    """Log density of one normal distribution, kept from being flat by a little of the unit."""
-    d = train.shape[1]
-    cov = np.atleast_2d(np.cov(train, rowvar=False)) + 1e-6 * np.eye(d)
-    z = np.linalg.solve(np.linalg.cholesky(cov), (new - train.mean(axis=0)).T)
-    return np.asarray(-0.5 * ((z**2).sum(axis=0) + d * np.log(2 * np.pi) + np.linalg.slogdet(cov)[1]))
 
 
 def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, FittedTable]:
@@ -304,7 +301,7 @@ def _fit_all(job: Job, parts: FrameParts, drawn: DrawnRows) -> FittedTable:
 
 
 def _places(known: Array, rows: Any) -> Array | None:
-    """Where rows of the table are among those that are in memory; None if one is not."""
+    """Positions of rows of the table among those in memory; None if one is not in memory."""
     if rows is None:
         return None
     places = np.searchsorted(known, rows)

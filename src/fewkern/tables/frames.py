@@ -17,9 +17,6 @@ from fewkern.arrays.partitions import NeedsMemoryError, is_collection
 from fewkern.arrays.sampling import row_keys, smallest_keys
 from fewkern.arrays.texts import missing_package
 
-__all__ = ["DrawnRows", "as_column", "as_dask_frame", "as_frame", "as_parts", "cut_short", "draw_rows", "fetch_rows"]
-__all__ += ["listed", "nearest", "pandas"]
-
 # Names, or sentences of one kind, that are shown.
 _SHOWN = 8
 
@@ -136,7 +133,7 @@ def cut_short(sentences: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def nearest(name: str, names: Any) -> str:
-    """A hint at the column that was probably meant, or at those that there are.
+    """A hint: the column that was probably meant, or the columns of the table.
 
     Examples
     --------

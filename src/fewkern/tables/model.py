@@ -1,10 +1,11 @@
-"""One object for a table: what its columns mean, a model of it, and how far to trust it."""
+"""The estimator of whole tables, and the files in other languages that it writes."""
 
 from __future__ import annotations
 
 import copy
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -22,28 +23,37 @@ from fewkern.base import CONSTRAINTS, path_of
 from fewkern.compression import compress
 from fewkern.core.expansion import Prepared
 from fewkern.core.path import TOLERANCE
-from fewkern.io import save
+from fewkern.io import save, to_c, to_js, to_onnx, to_sql
 from fewkern.reporting import Report, ReportSettings, report
-from fewkern.tables.encoder import named
-from fewkern.tables.export import prepared, write_code
+from fewkern.tables.encoder import named, prepared
 from fewkern.tables.fitting import fit_job, fit_parts
 from fewkern.tables.frames import as_column, as_frame, as_parts, listed
-from fewkern.tables.predicting import Predicting, can
+from fewkern.tables.predicting import Predicting, can, check_loaded
 from fewkern.tables.resolve import Request, resolve
 from fewkern.tables.summary import facts_of, short_facts, summary, vectors_frame
 from fewkern.tables.target import known_targets, weight_values
 from fewkern.tables.tasks import TASKS
-from fewkern.tables.trial import check_loaded
-
-__all__ = ["TableModel"]
 
 # Settings of the estimator, and the values that leave them to it.
 _SETTINGS = {"prefer": "balanced", "n_vectors": None, "max_vectors": None, "class_weight": None, "n_components": "auto"}
+_WRITTEN_IN_C = {"explain": "shares are written in C"}
+_DOUBLES = _WRITTEN_IN_C | {"dtype": "the numbers of JavaScript are doubles"}
+_ONE_VALUE = dict.fromkeys(("dtype", "coverage", "false_alarms"), "an SQL expression is one value, in double precision")
+# suffix of a file -> what writes it, and the options that it cannot have, with the reason
+_WRITERS: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
+    ".onnx": (to_onnx, _WRITTEN_IN_C),
+    ".c": (to_c, {}),
+    ".ino": (to_c, {}),
+    ".js": (to_js, _DOUBLES),
+    ".mjs": (to_js, _DOUBLES),
+    ".sql": (to_sql, _WRITTEN_IN_C | _ONE_VALUE),
+}
+SUFFIXES = tuple(_WRITERS)
 
 
 @storable(check=check_loaded)
 class TableModel(Predicting, BaseEstimator):
-    """A model of a table as it comes: numbers, categories, dates, gaps, and columns that should not be used.
+    """A model of a raw table: numbers, categories, dates, missing values, and columns that should not be used.
 
     ``fit(frame, "column")`` decides what every column is (``encoder_``), measures the error on rows that it holds out,
     fits to all rows, and says what it did in sentences (``notes_``, ``summary()``). ``predict`` and the other methods
@@ -92,7 +102,7 @@ class TableModel(Predicting, BaseEstimator):
     held_out_ : HeldOutRows or None
         Positions, true and predicted targets (and probabilities) of the rows that were held out.
     judgement_ : Judgement or None
-        The error on these rows with a 95% interval, beside those of simpler answers.
+        The error on these rows with a 95% interval, and the errors of simple baselines.
     facts_ : FitFacts
     classes_ : array
         Of a classifier.
@@ -200,18 +210,10 @@ class TableModel(Predicting, BaseEstimator):
         start = time.perf_counter()
         settings = {name: getattr(self, name) for name, own in _SETTINGS.items() if getattr(self, name) != own}
         request = Request(
-            task=self.task,
-            model=self.model,
-            holdout=self.holdout,
-            drop=named(self.drop),
-            keep=named(self.keep),
-            random_state=self.random_state,
-            verbose=bool(self.verbose),
-            settings=settings,
-            groups=groups,
-            weights=sample_weight,
-            merge_spellings=self.merge_spellings,
-        )
+            task=self.task, model=self.model, holdout=self.holdout, drop=named(self.drop), keep=named(self.keep),
+            random_state=self.random_state, verbose=bool(self.verbose), settings=settings, groups=groups,
+            weights=sample_weight, merge_spellings=self.merge_spellings,
+        )  # fmt: skip
         parts = as_parts(frame, "TableModel", request.verbose)
         if parts is not None:
             job, found = fit_parts(parts, target, request)
@@ -272,7 +274,7 @@ class TableModel(Predicting, BaseEstimator):
 
     @available_if(can("forget"))
     def forget(self, frame: Any, y: Any = None, *, sample_weight: Any = None) -> TableModel:
-        """Take rows out again that the model was fitted to; see :meth:`KernelRegressor.forget`.
+        """Remove rows that the model was fitted to; see :meth:`KernelRegressor.forget`.
 
         Parameters
         ----------
@@ -289,7 +291,7 @@ class TableModel(Predicting, BaseEstimator):
 
         Notes
         -----
-        Beside what the estimator still knows of the rows, ``encoder_`` stays as it was: medians, scales, categories.
+        ``encoder_`` (medians, scales, categories) does not change, nor does what the estimator cannot unlearn.
         ``held_out_`` and the targets in :meth:`kept` are removed, since they may be those of the rows; ``judgement_``
         stays, and is about the model before. Rows that were held out from a table of 20,000 rows or more were not
         fitted, and must not be given.
@@ -336,7 +338,8 @@ class TableModel(Predicting, BaseEstimator):
         ``.sql``: :func:`fewkern.to_sql`.
         """
         options = {"dtype": dtype, "coverage": coverage, "false_alarms": false_alarms}
-        return write_code(self, Path(path), name, options)
+        in_c = {"name": name} if Path(path).suffix.lower() in (".c", ".ino") else {}
+        return write_code(self, Path(path), options | in_c)
 
     def report(
         self, frame: Any, path: str | os.PathLike[str] | None = None, *, settings: ReportSettings | None = None
@@ -360,3 +363,17 @@ class TableModel(Predicting, BaseEstimator):
         elif task == "regress":
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
+
+
+def write_code(model: Any, path: Path, options: dict[str, Any]) -> Path:
+    """Write a model in the language of the suffix of ``path``; options may be None."""
+    given, suffix = {key: value for key, value in options.items() if value is not None}, path.suffix.lower()
+    if suffix not in _WRITERS:
+        known = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise ValueError(f"{path.name}: expected a file that ends in {known}, got {suffix or 'no suffix'!r}.")
+    write, barred = _WRITERS[suffix]
+    for option in given:
+        if option in barred:
+            raise ValueError(f"{path.name}: {barred[option]}; leave {option} out.")
+    write(model, path, **given)
+    return path

@@ -1,4 +1,4 @@
-"""What a fitted model of a table says of new rows; of a Dask data frame, when it is computed."""
+"""Predictions of a fitted model of a table (lazy for Dask data frames), and the check of a model from a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -16,13 +17,12 @@ from fewkern.arrays.frames import map_frame
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
 from fewkern.core.explanation import Explanation
+from fewkern.io.trial import check_answer, try_methods
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, TableWarning
 from fewkern.tables.frames import as_column, as_dask_frame, as_frame, nearest
 from fewkern.tables.target import known_targets, target_values
 from fewkern.tables.tasks import TASKS
-
-__all__ = ["Predicting", "can", "note_on_gaps"]
 
 _TASKS_WITH = {
     "predict": ("classify", "regress"),
@@ -30,6 +30,18 @@ _TASKS_WITH = {
     "transform": ("reduce",),
     "score_samples": ("density",),
 }
+# Attributes, and the class of what they hold; None where there may be nothing.
+_PARTS = {
+    "encoder_": ("TableEncoder",),
+    "facts_": ("FitFacts",),
+    "notes_": ("tuple",),
+    "held_out_": ("HeldOutRows", "NoneType"),
+    "judgement_": ("Judgement", "NoneType"),
+    "model_": ("str",),
+    "target_": ("str", "tuple", "NoneType"),
+}
+# Facts about the kept rows: dimensions and kinds of their arrays.
+_KEPT = {"kept_rows": ((1,), "iu"), "kept_missing": ((2,), "b"), "kept_target": ((1, 2), "biufUO")}
 
 
 def can(method: str) -> Any:
@@ -67,7 +79,7 @@ class Predicting:
         return found
 
     def _ask(self, method: str, frame: Any, **given: Any) -> Any:
-        """What the estimator says of new rows; of no rows, nothing."""
+        """The answers of a method of the estimator for new rows; empty if there are no rows."""
         if is_collection(frame):
             return self._ask_later(method, frame, given)
         X = self._encode(frame).values
@@ -77,7 +89,7 @@ class Predicting:
         return one[:0]
 
     def _ask_later(self, method: str, frame: Any, given: dict[str, Any]) -> Any:
-        """A Dask series or data frame with what a method says of every row of a Dask data frame."""
+        """A Dask series or data frame with the answer of a method for every row of a Dask data frame."""
         check_is_fitted(self)
         table = as_dask_frame(frame, type(self).__name__)
         return map_frame(partial(_answers, self, method, given), table, partial(_names, self))
@@ -114,7 +126,7 @@ class Predicting:
 
     @available_if(can("predict_set"))
     def predict_set(self, frame: Any, coverage: float = 0.9) -> Any:
-        """Classes of which one is right with that probability, a truth value each, shape ``(n_rows, n_classes)``."""
+        """Sets of classes that hold the true one with probability ``coverage``: booleans, ``(n_rows, n_classes)``."""
         return self._ask("predict_set", frame, coverage=coverage)
 
     @available_if(can("novelty"))
@@ -226,13 +238,13 @@ class Predicting:
 
 
 def note_on_gaps(encoded: Encoded) -> tuple[str, ...]:
-    """What to say of rows without a density."""
+    """A note on rows that have no density, if there are any."""
     count, rows = int(encoded.gaps.sum()), len(encoded.gaps)
     return (f"{count:,} of {rows:,} rows have a missing value and so no log density",) if count else ()
 
 
 def _answers(model: Predicting, method: str, given: dict[str, Any], part: Any) -> Any:
-    """What a method says of a part of a table; nothing is warned of."""
+    """The answers of a method for a part of a table, without warnings."""
     return getattr(model, method)(model.encoder_.encode(part), **given)
 
 
@@ -243,3 +255,50 @@ def _names(model: Predicting, count: int) -> list[Any]:
     if model.task_ == "classify":
         return list(model.classes_)
     return list(model.targets) if len(model.targets) > 1 else ["low", "high"][:count]
+
+
+def check_loaded(model: Any) -> None:
+    """Raise a ValueError if the parts of a model from a file are inconsistent."""
+    if not any(name.endswith("_") for name in vars(model)):
+        return  # not fitted
+    _check_parts(model)
+    features = len(model.encoder_.mean_)
+    if getattr(model.estimator_, "n_features_in_", None) != features:
+        raise ValueError(f"TableModel: the estimator was not fitted with the {features} features of the encoder.")
+    if model.task_ not in TASKS:
+        raise ValueError(f"TableModel: there is no task {model.task_!r}.")
+    _try_table(model)
+
+
+def _check_parts(model: Any) -> None:
+    """Raise a ValueError if a part of a fitted model is missing, or is something else."""
+    for name, kinds in _PARTS.items():
+        if type(vars(model).get(name)).__name__ not in kinds:
+            raise ValueError(f"TableModel: its {name} are missing.")
+    if not isinstance(vars(model).get("estimator_"), BaseEstimator):
+        raise ValueError("TableModel: its estimator_ is missing.")
+    if not np.array_equal(model.feature_names_in_, model.encoder_.feature_names_in_):
+        raise ValueError("TableModel: its columns are not those of its encoder_.")
+    if not model.facts_.seconds:
+        raise ValueError("TableModel: its facts_ name no times.")
+    for name, (ndim, dtypes) in _KEPT.items():
+        array = getattr(model.facts_, name)
+        right = isinstance(array, np.ndarray) and array.ndim in ndim and array.dtype.kind in dtypes
+        if array is not None and not right:
+            raise ValueError(f"TableModel: {name} of its facts_ is not an array of its kind.")
+
+
+def _try_table(model: Any) -> None:
+    """Ask for predictions of one row, and for the summary; vectors and their coefficients must have one length."""
+    estimator, count = model.estimator_, getattr(model.estimator_, "n_vectors_", None)
+    own = [estimator.weights_, estimator.bandwidths_] if model.task_ == "density" else [estimator.expansion_.coef]
+    right = type(count) is int and (not count or all(np.shape(array)[:1] == (count,) for array in own))
+    if not right or (count and np.shape(estimator.vectors_) != (count, len(model.encoder_.mean_))):
+        raise ValueError(f"TableModel: the estimator has {count!r} vectors, but arrays of other lengths.")
+    row = model.encoder_.example()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)
+        try_methods(model, row)
+        if hasattr(model, "transform"):
+            check_answer(model.transform(row), 1, "TableModel.transform")
+    model.summary()

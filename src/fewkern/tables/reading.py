@@ -14,23 +14,11 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.texts import missing_package
+from fewkern.tables import text_files
 from fewkern.tables.frames import pandas
-from fewkern.tables.text_files import (
-    TEXT,
-    Marks,
-    decoded,
-    find_style,
-    header_row,
-    marks_of,
-    note_on_title,
-    notes_on_names,
-    separated,
-)
-
-__all__ = ["PARQUET", "SUFFIXES", "ReadTable", "kind_of", "parquet_error", "read_file", "read_table"]
 
 PARQUET = (".parquet", ".pq")
-SUFFIXES = (*TEXT, ".json", ".jsonl", ".ndjson", *PARQUET, ".npz", ".xlsx", ".xls")
+SUFFIXES = (*text_files.TEXT, ".json", ".jsonl", ".ndjson", *PARQUET, ".npz", ".xlsx", ".xls")
 # Half of a character, which no file but JSON can hold, and no table should.
 _LONE_SURROGATE = re.compile(
     r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -49,7 +37,7 @@ class ReadTable:
 def read_table(
     path: str | Path, *, sep: str | None = None, decimal: str | None = None, skip: int | None = None
 ) -> ReadTable:
-    """Read a table: CSV and the like, JSON, Parquet, NPZ (arrays ``X`` and, if any, ``y``), Excel with openpyxl.
+    """Read a table: delimited text, JSON, Parquet, NPZ (arrays ``X`` and, if any, ``y``), Excel with openpyxl.
 
     Parameters
     ----------
@@ -79,10 +67,10 @@ def read_table(
     >>> table.frame["size"].tolist(), table.notes
     (['3.5', '1.25'], ("read with the separator ';' and decimal commas",))
     """
-    return read_file(path, marks_of(sep, decimal, skip))
+    return read_file(path, text_files.marks_of(sep, decimal, skip))
 
 
-def read_file(path: str | Path, marks: Marks) -> ReadTable:
+def read_file(path: str | Path, marks: text_files.Marks) -> ReadTable:
     """The table in a file."""
     name, content, suffix = _content(path)
     try:
@@ -98,7 +86,7 @@ def read_file(path: str | Path, marks: Marks) -> ReadTable:
 
 
 def kind_of(path: Path) -> tuple[str, bool]:
-    """The suffix of a file name, and whether the file is packed (``.gz``)."""
+    """The suffix of a file name without ``.gz``, and whether the file is compressed."""
     suffixes = [part.lower() for part in path.suffixes]
     packed = bool(suffixes) and suffixes[-1] == ".gz"
     last = (suffixes[:-1] if packed else suffixes)[-1:]
@@ -133,7 +121,7 @@ def _content(path: str | Path) -> tuple[str, bytes, str]:
     return name, content, suffix
 
 
-def _parse(name: str, content: bytes, suffix: str, marks: Marks) -> tuple[Any, tuple[str, ...]]:
+def _parse(name: str, content: bytes, suffix: str, marks: text_files.Marks) -> tuple[Any, tuple[str, ...]]:
     """A data frame, and notes on how it was read."""
     if suffix in PARQUET:
         return _parquet(name, content), ()
@@ -141,13 +129,13 @@ def _parse(name: str, content: bytes, suffix: str, marks: Marks) -> tuple[Any, t
         return _arrays(name, content), ()
     if suffix in (".xlsx", ".xls"):
         return _workbook(name, content, marks.skip)
-    text, notes = decoded(name, content)
+    text, notes = text_files.decoded(name, content)
     if not text.strip():
         raise ValueError(f"{name} is empty.")
     if suffix in (".json", ".jsonl", ".ndjson"):
         return _json(name, text), notes
-    style = find_style(text, suffix, marks)
-    frame, more = separated(name, text, style)
+    style = text_files.find_style(text, suffix, marks)
+    frame, more = text_files.separated(name, text, style)
     return frame, notes + style.notes + more
 
 
@@ -181,7 +169,7 @@ def _parquet(name: str, content: bytes) -> Any:
 
 
 def parquet_error(name: str, error: Exception) -> ValueError:
-    """What to say of a Parquet file that is damaged, or none."""
+    """The error about a file that is no intact Parquet file."""
     return ValueError(f"{name} cannot be read as a table: it is not an intact Parquet file ({error}).")
 
 
@@ -214,7 +202,7 @@ def _arrays(name: str, content: bytes) -> Any:
 
 
 def _workbook(name: str, content: bytes, skip: int | None) -> tuple[Any, tuple[str, ...]]:
-    """The first sheet of an Excel workbook with two rows and two columns of cells, through openpyxl."""
+    """The first sheet of an Excel workbook that has at least two rows and two columns, through openpyxl."""
     if content[:4] != b"PK\x03\x04":
         raise ValueError(f"{name} is not an .xlsx workbook; save it as .xlsx or CSV in a spreadsheet program.")
     try:
@@ -234,9 +222,9 @@ def _workbook(name: str, content: bytes, skip: int | None) -> tuple[Any, tuple[s
     notes = []
     if len(filled) > 1:
         notes.append(f"the workbook has {len(filled)} sheets: {title!r} was read; save another one as CSV to use it")
-    above = header_row(rows)[0] if skip is None else skip
+    above = text_files.header_row(rows)[0] if skip is None else skip
     if above and skip is None:
-        notes.append(note_on_title(" ".join(str(cell) for cell in rows[0] if cell is not None), above))
+        notes.append(text_files.note_on_title(" ".join(str(cell) for cell in rows[0] if cell is not None), above))
     rows = [row for row in rows[above:] if any(cell is not None for cell in row)]
     width = max((k + 1 for row in rows for k, cell in enumerate(row) if cell is not None), default=0)
     header, *cells = [(row + [None] * width)[:width] for row in rows] or [[]]
@@ -244,4 +232,4 @@ def _workbook(name: str, content: bytes, skip: int | None) -> tuple[Any, tuple[s
     given = [column or f"Unnamed: {k}" for k, column in enumerate(given)]
     names = [f"{one}.{count}" if (count := given[:k].count(one)) else one for k, one in enumerate(given)]
     columns = {column: [row[k] for row in cells] for k, column in enumerate(names)}
-    return pandas().DataFrame(columns), (*notes, *notes_on_names(given))
+    return pandas().DataFrame(columns), (*notes, *text_files.notes_on_names(given))

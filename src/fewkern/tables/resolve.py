@@ -1,7 +1,9 @@
-"""What is fitted to which rows of a table: task, model, target and columns, before anything is fitted."""
+"""What is fitted to which rows of a table: task, model, target and columns; and rows and columns that look wrong."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,20 +11,29 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from fewkern.arrays.namespace import Array, is_sparse
+from fewkern.reporting.formatting import label, number, percent
+from fewkern.tables.cells import factorized, holds_text, nested, texts
 from fewkern.tables.frames import as_column, as_frame, listed, nearest
+from fewkern.tables.judgement import is_rare
 from fewkern.tables.schema import Schema, infer_schema
-from fewkern.tables.suspect import extreme_targets, group_like, rare_class, total_rows
 from fewkern.tables.target import Target, resolve_targets, row_groups, row_weights
 from fewkern.tables.tasks import BY_CLASS, build, check_model
 
-__all__ = ["FEWEST_ROWS", "Job", "Request", "resolve"]
-
 FEWEST_ROWS = 4
+# Rows that may be extreme, at most.
+_MOST_EXTREME = 3
+_GROUP_NAME = re.compile(
+    r"(.*[ _.-])?((patient|subject|person|proband|participant|customer|client|user|member|student|pupil|household"
+    r"|family|animal|donor|batch|session|device|sensor|machine|station|site|store|shop|school|clinic|hospital|account"
+    r"|vehicle|group|kunde|patientin|gruppe)s?[ _.-]?(id|nr|no|code|key|number|name)?|id)"
+)
+_SUM = r"((grand|sub|sub-)?[ -]?totals?|sum|summe|gesamt(summe)?|insgesamt|totale?|suma|somme)"
+_TOTAL = re.compile(rf"(?:(?P<before>.+?) +)??{_SUM}(?:[ :]+(?:of |for )?(?P<of>.+))?[ :]*")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the one who fits asks for."""
+    """What the user asks for."""
 
     task: str = "auto"
     model: str = "auto"
@@ -46,7 +57,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Job:
-    """A request with everything resolved, and the rows it is about."""
+    """A resolved request, and its rows."""
 
     request: Request
     frame: Any
@@ -65,7 +76,7 @@ class Job:
     settings: dict[str, Any]
     notes: tuple[str, ...]
     groups: Array | None = None
-    """Whole numbers, equal for rows that belong together."""
+    """Group numbers of the rows."""
     weights: Array | None = None
 
     def build(self) -> Any:
@@ -143,7 +154,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
 
 
 def _about_target(name: Any, y: Any, rows: Array, task: str, settings: dict[str, Any]) -> list[str]:
-    """Extreme rows of numbers, a rare class."""
+    """Notes on extreme numbers and on a rare class."""
     if task == "regress":
         columns = [(name, y)] if y.ndim == 1 else zip(name, y.T)
         return [note for one, values in columns for note in extreme_targets(one, values, rows)]
@@ -151,7 +162,7 @@ def _about_target(name: Any, y: Any, rows: Array, task: str, settings: dict[str,
 
 
 def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
-    """A reducer that looks at a target of numbers must be one that can."""
+    """Settings of a reducer with a target of numbers; raises a ValueError if it needs classes."""
     if found.task != "regress":
         return {}
     if model != "margins":
@@ -160,7 +171,7 @@ def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
 
 
 def _notes_on_words(schema: Schema) -> list[str]:
-    """Categories among the features of a reduced table may be what it should only be compared with."""
+    """A note on text columns of a reduced table, which may be meant as labels, not as features."""
     words = [column.name for column in schema.used if column.kind == "category"]
     if not words:
         return []
@@ -170,7 +181,7 @@ def _notes_on_words(schema: Schema) -> list[str]:
 
 
 def _take(frame: Any, given: Any, what: str) -> tuple[Any, list[tuple[str, Any]], Any]:
-    """Name, columns by name, and the other columns of a table, of something that is in it or given beside it.
+    """Name, columns by name, and the remaining columns, of a target (groups, weights) in the table or given apart.
 
     Several names are a tuple.
     """
@@ -205,3 +216,117 @@ def _one(name: Any, columns: list[tuple[str, Any]], frame: Any) -> tuple[Any, An
     if len(columns) > 1:
         raise ValueError(f"expected one column, got {listed(name)}.")
     return (columns[0] if columns else None), frame
+
+
+def extreme_targets(name: str, values: Array, rows: Array) -> list[str]:
+    """A note on rows whose target is far from all others, as a total or a typing error is.
+
+    They are ten interquartile ranges from the median, and four times as far as the farthest of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(*extreme_targets("margin", np.array([3.0, 4, 5, 6, 7, 8, 9, 5426.6]), np.arange(8)))
+    target 'margin': row 8 (5,427) is far from all others: if it is a total or an error, remove it
+    """
+    if len(values) < 2 * _MOST_EXTREME:
+        return []
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    away = np.abs(values - middle)
+    order = np.argsort(away)[::-1]
+    for count in range(_MOST_EXTREME, 0, -1):
+        rest = float(away[order[count]])
+        if away[order[count - 1]] > max(10 * (high - low), 4 * rest) and rest > 0:
+            found = sorted(order[:count].tolist())
+            shown = ", ".join(f"{rows[k] + 1:,} ({number(values[k], 4)})" for k in found)
+            are = f"rows {shown} are" if count > 1 else f"row {shown} is"
+            these = "they are totals or errors, remove them" if count > 1 else "it is a total or an error, remove it"
+            return [f"target {name!r}: {are} far from all others: if {these}"]
+    return []
+
+
+def total_rows(frame: Any) -> tuple[Array, list[str]]:
+    """Which rows are totals: the last one, if a cell says so, and subtotals such as ``Total Bern``; and a note.
+
+    No other cell of its column has the text of a total, and several have the text that a subtotal is of.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> total_rows(pd.DataFrame({"town": ["Bern", "Bern", "Total Bern", "Lyon", "Total"]}))[1]
+    ["rows 3 ('Total Bern'), 5 ('Total') look like totals and were left out"]
+    """
+    said: dict[int, str] = {}
+    for name in frame.columns:
+        if not holds_text(frame[name]):
+            continue
+        places, different = factorized(frame[name])
+        counts = Counter(dict(zip((cell.strip().lower() for cell in different), np.bincount(places[places >= 0]))))
+        for k, cell in enumerate(different):
+            found = _TOTAL.fullmatch(cell.strip().lower())
+            if found is None or counts[cell.strip().lower()] != 1:
+                continue
+            row, part = int(np.argmax(places == k)), found["of"] or found["before"]
+            if counts[part] > 1 if part else row == len(frame) - 1:
+                said.setdefault(row, f"{row + 1:,} ({cell!r})")
+    rows = sorted(said)
+    if not rows:
+        return np.zeros(len(frame), dtype=bool), []
+    shown = ", ".join(said[row] for row in rows[:3]) + (f" and {len(rows) - 3:,} more" if len(rows) > 3 else "")
+    look = f"row {shown} looks like a total and was" if len(rows) == 1 else f"rows {shown} look like totals and were"
+    return np.isin(np.arange(len(frame)), rows), [f"{look} left out"]
+
+
+def group_column(frame: Any, schema: Schema, y: Array | None, task: str) -> tuple[str, int, float] | None:
+    """A column whose values look like groups of rows: by its name, or because it fixes the target.
+
+    It has at least ten values, each in two rows on average: name, number of values, mean number of rows.
+    """
+    for column in schema.columns:
+        named = _GROUP_NAME.fullmatch(column.name.lower()) is not None
+        kinds = ("category", "names", "number") if named else ("category", "names")
+        if column.kind not in kinds or nested(frame[column.name]):
+            continue
+        codes, different = factorized(texts(frame[column.name]))
+        each = float(np.mean(codes >= 0)) * len(codes) / max(len(different), 1)
+        if len(different) < 10 or each < 2:
+            continue
+        if named or (each > 3 and _fixes(codes, y, task)):
+            return column.name, len(different), each
+    return None
+
+
+def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[str]:
+    """A note on the column whose values look like groups of rows."""
+    found = group_column(frame, schema, y, task)
+    if found is None:
+        return []
+    name, different, each = found
+    has = f"column {name!r} has {different:,} values, each in about {each:.0f} rows: if rows of one"
+    return [f"{has} value belong together, the error is too optimistic; pass it as groups (--groups {name})"]
+
+
+def _fixes(codes: Array, y: Any, task: str) -> bool:
+    """Whether the target is the same in nearly all rows of a value."""
+    if y is None or y.ndim > 1 or task not in ("classify", "regress"):
+        return False
+    known = codes >= 0
+    codes, y = codes[known], y[known]
+    if task == "classify":
+        table = np.zeros((codes.max() + 1, len(np.unique(y))))
+        np.add.at(table, (codes, np.unique(y, return_inverse=True)[1]), 1)
+        plain = 1 - table.sum(axis=0).max() / len(y)
+        return bool(1 - table.max(axis=1).sum() / len(y) <= 0.05 * plain)
+    counts = np.bincount(codes)
+    within = y - (np.bincount(codes, y) / np.maximum(counts, 1))[codes]
+    return bool(np.var(within) <= 0.001 * np.var(y))
+
+
+def rare_class(y: Array, weighted: bool) -> list[str]:
+    """A note on a class that is so rare that an error rate says little about it."""
+    labels, counts = np.unique(y, return_counts=True)
+    rare = int(np.argmin(counts))
+    if weighted or counts[rare] < 2 or not is_rare(counts[rare] / len(y), len(labels)):
+        return []
+    what = f"class {label(labels[rare])} is rare ({percent(counts[rare] / len(y))} of the rows)"
+    return [f"{what}: try class_weight 'balanced' (--class-weight balanced), or rank rows by probability (--proba)"]

@@ -1,4 +1,4 @@
-"""What the columns of a table are, and which of them a model should not see, with the sentences about it."""
+"""The types of the columns of a table, and which of them a model should not see, with notes on both."""
 
 from __future__ import annotations
 
@@ -9,21 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fewkern.arrays.namespace import Array
-from fewkern.tables.cells import (
-    canonical,
-    has_leading_zeros,
-    is_mark,
-    nested,
-    note_on_spellings,
-    numbers,
-    numbers_as_written,
-    texts,
-)
+from fewkern.tables import cells
 from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberColumn, bad_cells
-from fewkern.tables.dates import ISO, days, find_format, is_ambiguous, parts_of
 from fewkern.tables.frames import cut_short, listed, nearest, pandas
-
-__all__ = ["ColumnType", "Schema", "infer_schema", "infer_column"]
 
 # A column of text with more distinct values than this is a name or a key, not a category.
 _MOST_LEVELS = 100
@@ -36,7 +24,7 @@ _TIME_NAME = re.compile(r".*(year|month|week|day|date|time|hour|minute|second|qu
 
 @dataclass(frozen=True)
 class ColumnType:
-    """What one column is."""
+    """The type of one column."""
 
     name: str
     kind: Literal["number", "category", "date", "index", "id", "constant", "empty", "names", "dropped", "text"]
@@ -66,7 +54,7 @@ class ColumnType:
 
 @dataclass(frozen=True)
 class Schema:
-    """What all columns are."""
+    """The types of all columns."""
 
     columns: tuple[ColumnType, ...]
     notes: tuple[str, ...]
@@ -79,17 +67,17 @@ class Schema:
         return tuple(column for column in self.columns if column.used)
 
     def typed(self, frame: Any) -> Any:
-        """The used columns of the table, with texts that are numbers read once and for all."""
-        cells = {}
+        """The used columns of the table, with texts that are numbers parsed once."""
+        found = {}
         for column in self.used:
-            cells[column.name] = given = frame[column.name]
+            found[column.name] = given = frame[column.name]
             if column.kind == "number" and getattr(given.dtype, "kind", "O") not in "iufb":
-                cells[column.name] = numbers(given, column.comma).values
-        return pandas().DataFrame(cells, index=frame.index)
+                found[column.name] = cells.numbers(given, column.comma).values
+        return pandas().DataFrame(found, index=frame.index)
 
 
 def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool = False, merge: bool = False) -> Schema:
-    """What the columns of a data frame are.
+    """Infer the types of the columns of a data frame.
 
     Parameters
     ----------
@@ -118,7 +106,7 @@ def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool 
 
 
 def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False) -> ColumnType:
-    """What a column is.
+    """Infer the type of a column.
 
     Examples
     --------
@@ -131,19 +119,19 @@ def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False
     """
     if not column.notna().any():
         return ColumnType(name, "empty")
-    if (kind := nested(column)) is not None:
+    if (kind := cells.nested(column)) is not None:
         return ColumnType(name, "names", f"column {name!r} holds {kind} and was left out: turn them into columns first")
     if getattr(column.dtype, "kind", "O") == "M":
-        return _date(name, column, ISO)
+        return _date(name, column, cells.ISO)
     if (found := _number(name, column, keep)) is not None:
         return found
-    if (form := find_format(column)) is not None:
+    if (form := cells.find_format(column)) is not None:
         return _date(name, column, form)
-    words = texts(column)
+    words = cells.texts(column)
     levels = {text for text in words if text is not None}
     if not levels:
         return ColumnType(name, "empty")
-    other = canonical(words) if merge or len(levels) <= _MOST_LEVELS else {}
+    other = cells.canonical(words) if merge or len(levels) <= _MOST_LEVELS else {}
     levels -= set(other) if merge else set()
     if len(levels) == 1 and column.notna().all():
         return ColumnType(name, "constant")
@@ -154,13 +142,13 @@ def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False
             return ColumnType(name, "names", f"column {name!r} {note}")
         note = "is different in every row, like a name or a key," if every else f"has {len(levels):,} different texts"
         return ColumnType(name, "names", f"column {name!r} {note} and was left out")
-    return ColumnType(name, "category", note_on_spellings(f"column {name!r}", other, merge), merge=merge)
+    return ColumnType(name, "category", cells.note_on_spellings(f"column {name!r}", other, merge), merge=merge)
 
 
 def _number(name: str, column: Any, keep: bool) -> ColumnType | None:
     """A column of numbers, perhaps with a few other cells, or None."""
     filled = int(column.notna().sum())
-    found, comma = numbers_as_written(column)
+    found, comma = cells.numbers_as_written(column)
     known = found.values[~np.isnan(found.values)]
     if not len(known):
         return None
@@ -168,11 +156,11 @@ def _number(name: str, column: Any, keep: bool) -> ColumnType | None:
     different = len(np.unique(known))
     if count:
         # marks of missing cells in up to half of the cells, others in a tenth, and not among few numbers, as of codes
-        only_marks = all(is_mark(str(cell)) for cell in column[found.bad])
+        only_marks = all(cells.is_mark(str(cell)) for cell in column[found.bad])
         if count > (filled / 2 if only_marks else filled / 10) or (different <= 20 and not only_marks):
             return None
     whole = bool(np.all(known % 1 == 0))
-    if whole and different <= _MOST_LEVELS and has_leading_zeros(column):
+    if whole and different <= _MOST_LEVELS and cells.has_leading_zeros(column):
         return None  # a code such as 007
     if different == 1:
         return ColumnType(name, "constant")
@@ -208,15 +196,15 @@ def _key(name: str, known: Array) -> ColumnType | None:
 
 
 def _date(name: str, column: Any, form: str) -> ColumnType:
-    values = days(column, form)
-    parts = parts_of(values)
+    values = cells.days(column, form)
+    parts = cells.parts_of(values)
     if not parts:
         return ColumnType(name, "constant")
     bad = np.isnan(values) & column.notna().to_numpy()
     seen = {"day": "elapsed days", "season": "season", "week": "weekday", "hour": "time of day"}
-    note = f"column {name!r} holds dates" + (f" ({form})" if form != ISO else "") + ": "
+    note = f"column {name!r} holds dates" + (f" ({form})" if form != cells.ISO else "") + ": "
     note += ", ".join(seen[part] for part in parts)
-    if is_ambiguous(column, form):
+    if cells.is_ambiguous(column, form):
         note += f"; day and month may be swapped: both orders fit, and {form} was used"
     if bad.any():
         note += f"; {int(bad.sum()):,} cells are not dates and count as missing"
@@ -224,18 +212,18 @@ def _date(name: str, column: Any, form: str) -> ColumnType:
 
 
 def _as_number_only(finding: ColumnType, column: Any) -> ColumnType:
-    """For a density: text and truth values have none."""
+    """The type for a density, which takes no text and no truth values."""
     if finding.kind == "category" or finding.flag:
         return ColumnType(finding.name, "text")
     if finding.kind == "date":
-        if "day" not in parts_of(days(column, finding.form)):
+        if "day" not in cells.parts_of(cells.days(column, finding.form)):
             return ColumnType(finding.name, "text")
         return ColumnType(finding.name, "date", f"column {finding.name!r} holds dates: elapsed days", form=finding.form)
     return finding
 
 
 def _notes(found: list[ColumnType]) -> tuple[str, ...]:
-    """Sentences about the columns: one for all of a kind where there is nothing else to say."""
+    """Notes on the columns; columns that are left out for the same reason share one."""
     notes = []
     left = {"empty": "empty", "constant": "the same in every row", "text": "not numeric, as a density needs,"}
     for kind, what in left.items():

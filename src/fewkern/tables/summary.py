@@ -1,4 +1,4 @@
-"""What is told about a fitted model of a table: facts, a summary in words, and the vectors as rows."""
+"""The summary of a fitted model of a table: facts, sentences, and the vectors as rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from fewkern.arrays.storable import storable
 from fewkern.base import vectors_moved
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.reporting.formatting import number
-from fewkern.tables.evaluate import Judgement, shown
 from fewkern.tables.fitting import FittedTable, own_error
 from fewkern.tables.frames import pandas
+from fewkern.tables.judgement import Judgement, measure_text
 from fewkern.tables.resolve import Job
-
-__all__ = ["FitFacts", "facts_of", "short_facts", "summary", "vectors_frame"]
 
 # What the vectors of a learned model are.
 _ORIGINS = {
@@ -48,7 +46,7 @@ class FitFacts:
     cross_validated_r2: float | None = None
     components: int | None = None
     groups: int | None = None
-    """Number of groups of rows that belong together."""
+    """Number of groups of rows."""
     agreement: str | None = None
     """How far a compressed model agrees with the long one."""
     kept_rows: Any = None
@@ -91,7 +89,7 @@ def short_facts(facts: FitFacts, estimator: Any, rows: int, seconds: float) -> F
 
 
 def _describe(estimator: Any) -> str:
-    """The kernel of a model in a few words, numbers to three digits."""
+    """A short description of the kernel of a model."""
     expansion = estimator.expansion_
     if isinstance(expansion, GaussianExpansion):
         return _describe_metric(expansion.basis)
@@ -119,7 +117,7 @@ def _describe_metric(basis: GaussianBasis) -> str:
 
 
 def _describe_density(estimator: Any) -> str:
-    """The kernels of a density in a few words."""
+    """A short description of the kernels of a density."""
     low, high = float(estimator.bandwidths_.min()), float(estimator.bandwidths_.max())
     return f"normal, bandwidth {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"
 
@@ -144,7 +142,7 @@ def summary(model: Any) -> list[tuple[str, str]]:
     judged = model.judgement_
     if facts.cross_validated is not None and (judged is None or judged.how == "held out"):
         measure, r2 = "error" if model.task_ == "classify" else "RMSE", facts.cross_validated_r2
-        text = shown(facts.cross_validated, measure) + ("" if r2 is None else f" (R² {r2:.3f})")
+        text = measure_text(facts.cross_validated, measure) + ("" if r2 is None else f" (R² {r2:.3f})")
         rows.append((f"cross-validated {measure}", text))
     if judged is not None:
         rows += _judged(judged, names)
@@ -153,21 +151,21 @@ def summary(model: Any) -> list[tuple[str, str]]:
 
 
 def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The error with its interval, the verdict, and what stands beside it."""
+    """The error with its interval, the verdict, and the baselines."""
     name = {"error": "error", "rmse": "RMSE", "log density": "log density"}[judged.measure]
     how = "held-out" if judged.how == "held out" else "cross-validated"
     value, low, high, baseline = (
-        shown(one, judged.measure) for one in (judged.value, judged.low, judged.high, judged.baseline)
+        measure_text(one, judged.measure) for one in (judged.value, judged.low, judged.high, judged.baseline)
     )
     text = f"{value} ({_details(judged)}95% CI {low.removesuffix('%')}–{high})"
     rows = [(f"{how} {name}", text)]
     for target, one in zip(names, judged.targets):
         rows.append((f"  of {target}", f"{number(one.value, 4)}" + ("" if one.r2 is None else f" (R² {one.r2:.3f})")))
-    rows.append(("that is", judged.verdict))
+    rows.append(("verdict", judged.verdict))
     others = f"{judged.baseline_name}: {baseline}"
     if judged.linear is not None:
-        others += f"; a linear model: {shown(judged.linear, judged.measure)}"
-    rows.append(("beside it", others))
+        others += f"; a linear model: {measure_text(judged.linear, judged.measure)}"
+    rows.append(("baselines", others))
     if judged.found is not None:
         rows.append(("found", judged.found))
     if judged.ranking is not None:
@@ -176,7 +174,7 @@ def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _details(judged: Judgement) -> str:
-    """R², which rows, and how they count."""
+    """R², the number of rows, groups and weights."""
     r2 = f"R² {judged.r2:.3f}; " if judged.r2 is not None else ""
     unit = "in standard deviations of the targets; " if judged.targets else ""
     unseen = " the model did not see" if judged.how == "held out" else ""
@@ -192,7 +190,7 @@ def _times(facts: FitFacts) -> str:
 
 
 def vectors_frame(model: Any) -> Any:
-    """A data frame with a row per vector: where it comes from, its cells, what it stands for."""
+    """A data frame with a row per vector: where it comes from, its cells, its target and coefficient."""
     estimator, facts = model.estimator_, model.facts_
     vectors = np.asarray(getattr(estimator, "vectors_", np.zeros((0, 0))))
     if not estimator.n_vectors_ or vectors.ndim != 2:

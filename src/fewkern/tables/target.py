@@ -10,24 +10,9 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 from fewkern.reporting.formatting import plural
-from fewkern.tables.cells import (
-    Numbers,
-    canonical,
-    factorized,
-    has_leading_zeros,
-    is_mark,
-    nested,
-    note_on_spellings,
-    numbers,
-    numbers_as_written,
-    speller,
-    texts,
-)
+from fewkern.tables import cells
 from fewkern.tables.columns import bad_cells
 from fewkern.tables.schema import infer_column
-
-__all__ = ["Target", "guess_task", "known_targets", "resolve_target", "resolve_targets", "row_groups", "row_weights"]
-__all__ += ["left_out", "target_values", "weight_values"]
 
 # Whole numbers with at most this many different ones are taken for classes.
 _MOST_CLASSES = 20
@@ -58,11 +43,11 @@ def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Ta
     "column 'price': 1 of 31 cells is not a number ('?'); the row was left out"
     """
     notes: list[str] = []
-    if nested(column):
+    if cells.nested(column):
         raise ValueError(
-            f"the target {name!r} holds {nested(column)}; choose another target, or turn them into numbers."
+            f"the target {name!r} holds {cells.nested(column)}; choose another target, or turn them into numbers."
         )
-    found, comma = numbers_as_written(column)
+    found, comma = cells.numbers_as_written(column)
     number_like = _number_like(found, column)
     if task == "auto":
         task, note = guess_task(name, column)
@@ -81,8 +66,8 @@ def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Ta
     else:
         values, rows = _labels(column, found)
         if values.dtype == object:
-            other = canonical(values)
-            note = note_on_spellings(f"target {name!r}", other, merge)
+            other = cells.canonical(values)
+            note = cells.note_on_spellings(f"target {name!r}", other, merge)
             notes += [note] if note else []
             values = np.array([other.get(value, value) for value in values], dtype=object) if merge else values
     lacking = len(column) - len(rows) - int(found.bad.sum() if task == "regress" else 0)
@@ -116,31 +101,31 @@ def resolve_targets(columns: list[tuple[str, Any]], task: str, merge: bool = Fal
 
 
 def _number_like(found: Any, column: Any) -> bool:
-    """Whether all filled cells are numbers, but for a tenth, or for half that only mark missing ones."""
+    """Whether all filled cells are numbers, up to a tenth, or up to half if the others are marks of missing values."""
     known = int(np.sum(~np.isnan(found.values)))
     bad = int(found.bad.sum())
-    marks = bad and all(is_mark(str(cell)) for cell in column[found.bad])
+    marks = bad and all(cells.is_mark(str(cell)) for cell in column[found.bad])
     return known > 0 and (bad <= 0.1 * (known + bad) or (bool(marks) and bad <= known))
 
 
 def guess_task(name: str, column: Any) -> tuple[str, str | None]:
-    """The task for a target, and what to say about the guess.
+    """The task for a target, and a note if the guess is uncertain.
 
     Text, truth values and few different whole numbers are classes; everything else is a number.
     """
     if getattr(column.dtype, "kind", "O") == "b":
         return "classify", None
-    found, _ = numbers_as_written(column)
+    found, _ = cells.numbers_as_written(column)
     known = found.values[~np.isnan(found.values)]
-    flags = {text.lower() for text in texts(column.head(1000)) if text} <= {"true", "false"}
+    flags = {text.lower() for text in cells.texts(column.head(1000)) if text} <= {"true", "false"}
     if not _number_like(found, column) or flags:
         _refuse_names(name, column)
         return "classify", None
     counts = np.unique(known, return_counts=True)[1]
-    whole = bool(np.all(known % 1 == 0)) and not has_leading_zeros(column)
-    if has_leading_zeros(column) and len(counts) <= _MOST_CLASSES:
+    whole = bool(np.all(known % 1 == 0)) and not cells.has_leading_zeros(column)
+    if cells.has_leading_zeros(column) and len(counts) <= _MOST_CLASSES:
         return "classify", None
-    if found.bad.any() and len(counts) <= _MOST_CLASSES and not all(is_mark(str(c)) for c in column[found.bad]):
+    if found.bad.any() and len(counts) <= _MOST_CLASSES and not all(cells.is_mark(str(c)) for c in column[found.bad]):
         return "classify", None  # codes, of which most are digits
     if not whole:
         return "regress", None
@@ -167,7 +152,7 @@ def _refuse_names(name: str, column: Any) -> None:
         )
 
 
-def _labels(column: Any, found: Numbers) -> tuple[Array, Array]:
+def _labels(column: Any, found: cells.Numbers) -> tuple[Array, Array]:
     """Class labels as they are written, and the rows that have one.
 
     Texts that are the same number, as ``1`` and ``1.0``, are one class, named by the most frequent of them. Columns of
@@ -176,10 +161,10 @@ def _labels(column: Any, found: Numbers) -> tuple[Array, Array]:
     filled = column.notna().to_numpy()
     if all(isinstance(cell, (bool, np.bool_)) for cell in column[filled]):
         return np.asarray(column[filled], dtype=bool), np.flatnonzero(filled)
-    words = texts(column)
-    marks = np.array([text is not None and is_mark(text) for text in words], dtype=bool)
+    words = cells.texts(column)
+    marks = np.array([text is not None and cells.is_mark(text) for text in words], dtype=bool)
     known = ~np.isnan(found.values)
-    if (found.bad & ~marks).any() or has_leading_zeros(column) or not known.any():
+    if (found.bad & ~marks).any() or cells.has_leading_zeros(column) or not known.any():
         rows = np.flatnonzero([text is not None for text in words])
         return words[rows], rows
     rows = np.flatnonzero(known)
@@ -213,24 +198,24 @@ def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> 
     import pandas as pd
 
     if task == "regress":
-        return numbers_as_written(column)[0].values
+        return cells.numbers_as_written(column)[0].values
     known = np.asarray(classes)
     if known.dtype.kind in "iuf":
-        return numbers(column).values
-    values = numbers(column).values
+        return cells.numbers(column).values
+    values = cells.numbers(column).values
     if known.dtype.kind == "b":
         return np.array([None if np.isnan(v) else bool(v) for v in values], dtype=object)
-    as_numbers = numbers(pd.Series(known, dtype=object)).values
+    as_numbers = cells.numbers(pd.Series(known, dtype=object)).values
     if np.isnan(as_numbers).any() or len(set(as_numbers)) < len(known):
-        return _joined(texts(column), known) if merge else texts(column)
+        return _joined(cells.texts(column), known) if merge else cells.texts(column)
     names = dict(zip(as_numbers.tolist(), known.tolist()))  # the same number may be written otherwise here
-    words = [None if text is not None and is_mark(text) else text for text in texts(column)]
+    words = [None if text is not None and cells.is_mark(text) else text for text in cells.texts(column)]
     return np.array([names.get(v, text) for v, text in zip(values.tolist(), words)], dtype=object)
 
 
 def _joined(words: Array, classes: Any) -> Array:
     """Texts as the classes that they are spellings of."""
-    key = speller(classes)
+    key = cells.speller(classes)
     names = {key(label): label for label in classes}
     return np.array([None if word is None else names.get(key(word), word) for word in words], dtype=object)
 
@@ -256,7 +241,7 @@ def row_groups(named: tuple[str, Any], rows: Array) -> tuple[Array, list[str]]:
     (array([0, 2, 0, 1]), ["1 row without a 'patient' is a group of its own"])
     """
     name, column = named
-    codes, different = factorized(texts(column.iloc[rows]))
+    codes, different = cells.factorized(cells.texts(column.iloc[rows]))
     alone = codes < 0
     codes = np.where(alone, len(different) + np.cumsum(alone) - 1, codes)
     if len(np.unique(codes)) < 2:
@@ -277,7 +262,7 @@ def row_weights(named: tuple[str, Any], rows: Array) -> tuple[Any, Array, list[s
 
 def weight_values(name: str, column: Any) -> Array:
     """Weights of rows; NaN where there is none."""
-    found, _ = numbers_as_written(column)
+    found, _ = cells.numbers_as_written(column)
     if found.bad.any():
         raise ValueError(f"weights: {bad_cells(name, column, found.bad, 'number')}; correct them.")
     if (found.values < 0).any():

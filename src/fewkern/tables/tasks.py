@@ -1,4 +1,4 @@
-"""Tasks, the models for them, and the estimator that each model is.
+"""The tasks, their models, and the estimator of each model.
 
 Nothing heavy is imported before one is built: the command line shows their names in its help.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import inspect
 from typing import Any
-
-__all__ = ["BY_CLASS", "MODELS", "TASKS", "build", "check_model"]
 
 # task -> its models, of which the first is the default -> the estimator in fewkern
 MODELS: dict[str, dict[str, str]] = {

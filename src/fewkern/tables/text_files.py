@@ -1,4 +1,4 @@
-"""Files of text as cells: encoding, separator, decimal mark and title are recognized, and said.
+"""Text files as cells of text: encoding, separator, decimal mark and title are detected and reported.
 
 Cells stay text: what a column means is decided by :mod:`fewkern.tables.schema` when a model is fitted, and by the model
 itself when it predicts, never by what happens to be in one file.
@@ -16,19 +16,6 @@ from typing import Any
 
 from fewkern.tables.frames import pandas
 
-__all__ = [
-    "TEXT",
-    "Marks",
-    "Style",
-    "comma_columns",
-    "decoded",
-    "find_style",
-    "header_row",
-    "marks_of",
-    "note_on_title",
-]
-__all__ += ["notes_on_names", "read_text", "separated"]
-
 TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _SEPARATORS = (",", ";", "\t", "|")
 _NAMES = {"\t": "tab", " ": "space"}
@@ -42,7 +29,7 @@ _MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
 
 @dataclass(frozen=True)
 class Marks:
-    """How text files are written, as far as it was said."""
+    """The format of text files, as far as the user gave it."""
 
     sep: str | None = None
     decimal: str | None = None
@@ -50,7 +37,7 @@ class Marks:
 
 
 def marks_of(sep: str | None, decimal: str | None, skip: int | None) -> Marks:
-    """Check what was said of a text file; ``tab`` is a name of a separator."""
+    """Check the given format of a text file; ``tab`` is a name of a separator."""
     if decimal not in (None, ".", ","):
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
     sep = None if sep is None else {"\\t": "\t", "tab": "\t"}.get(sep, sep)
@@ -61,7 +48,7 @@ def marks_of(sep: str | None, decimal: str | None, skip: int | None) -> Marks:
 
 @dataclass(frozen=True)
 class Style:
-    """How a text file is written."""
+    """The format of a text file."""
 
     sep: str
     commas: tuple[str, ...] | None
@@ -197,7 +184,7 @@ def _with_codes(frame: Any) -> tuple[Any, list[str]]:
 
 
 def read_text(text: str, sep: str, columns: list[int] | None = None) -> Any:
-    """Cells of a text as texts."""
+    """Parse delimited text; all cells stay texts."""
     pd = pandas()
     try:
         return pd.read_csv(

@@ -1,4 +1,4 @@
-"""Pictures of explanations: one prediction as a waterfall, and what the features contribute to many."""
+"""Pictures of features: importances, contributions to one prediction, and mean contributions to many."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import numpy as np
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.core.explanation import Explanation
-from fewkern.plotting.model import fitted_model, numbers
-from fewkern.plotting.style import ACCENT, CHOSEN, QUIET, Display, bars_height, draw_bars, label_bars, largest
-
-__all__ = ["SharesDisplay", "WaterfallDisplay"]
+from fewkern.plotting import style
+from fewkern.plotting.fitted import as_numbers, fitted_model
 
 
 @dataclass
-class WaterfallDisplay(Display):
+class WaterfallDisplay(style.Display):
     """One prediction, from the baseline to its value: a step for every feature, the largest on top.
 
     Parameters
@@ -91,31 +89,37 @@ class WaterfallDisplay(Display):
         return np.argsort(-np.abs(self.shares), kind="stable")
 
     def _size(self) -> tuple[float, float]:
-        return super()._size()[0], bars_height(len(self.shares))
+        return super()._size()[0], style.bars_height(len(self.shares))
 
     def _draw(self, ax: Any) -> None:
-        shares, labels, _ = largest(np.asarray(self.shares), self.labels)
+        shares, labels, _ = style.largest(np.asarray(self.shares), self.labels)
         ends = self.baseline + np.cumsum(shares)
         starts, places = ends - shares, np.arange(len(shares))
-        ax.barh(places, shares, left=starts, height=0.7, color=[CHOSEN if share > 0 else ACCENT for share in shares])
+        ax.barh(
+            places,
+            shares,
+            left=starts,
+            height=0.7,
+            color=[style.CHOSEN if share > 0 else style.ACCENT for share in shares],
+        )
         for j in places[:-1]:  # a thin line from one step to the next
-            ax.plot([ends[j], ends[j]], [j - 0.35, j + 1.35], color=QUIET, lw=0.8, zorder=0)
+            ax.plot([ends[j], ends[j]], [j - 0.35, j + 1.35], color=style.QUIET, lw=0.8, zorder=0)
         low, high = min(starts.min(), ends.min()), max(starts.max(), ends.max())
         room = max(high - low, 1e-12)
         for j, share in enumerate(shares):
             place = max(starts[j], ends[j]) + 0.015 * room, j
             clear = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5}
             ax.annotate(f"{share:+.3g}", place, va="center", fontsize=8, bbox=clear)
-        ax.axvline(self.baseline, color=QUIET, lw=1, ls="--", zorder=0)
+        ax.axvline(self.baseline, color=style.QUIET, lw=1, ls="--", zorder=0)
         ax.axvline(self.value, color="black", lw=1, ls="--", zorder=0)
-        label_bars(ax, labels)
+        style.label_bars(ax, labels)
         ax.set_xlim(low - 0.06 * room, high + 0.2 * room)
         ax.set_xlabel(self.quantity, parse_math=False)
         ax.set_title(f"baseline {self.baseline:.4g}, this row {self.value:.4g}", fontsize="medium", loc="left")
 
 
 @dataclass
-class SharesDisplay(Display):
+class SharesDisplay(style.Display):
     """What every feature contributes to the predictions for some samples: the mean size of its share, as a bar.
 
     Parameters
@@ -157,10 +161,10 @@ class SharesDisplay(Display):
         return cls(sizes if sizes.ndim == 1 else sizes.mean(axis=1), found.feature_names, _quantity(estimator)).plot(ax)
 
     def _size(self) -> tuple[float, float]:
-        return super()._size()[0], bars_height(len(self.sizes))
+        return super()._size()[0], style.bars_height(len(self.sizes))
 
     def _draw(self, ax: Any) -> None:
-        draw_bars(ax, np.asarray(self.sizes), self.names, "{:.3g}")
+        style.draw_bars(ax, np.asarray(self.sizes), self.names, "{:.3g}")
         ax.set_xlabel(f"mean size of the share in the {self.quantity}", parse_math=False)
 
 
@@ -178,7 +182,7 @@ def _explained(estimator: Any, X: Any, rows: slice) -> tuple[Explanation, Sequen
         )
     some = seen.X.iloc[rows] if hasattr(seen.X, "iloc") else seen.X[rows]
     found = seen.model.explain(some)
-    first = numbers(some[:1] if is_sparse(some) else some)[:1]
+    first = as_numbers(some[:1] if is_sparse(some) else some)[:1]
     return Explanation(found.values, found.baseline, tuple(seen.labels), found.output_names), seen.given_units(first)[0]
 
 
@@ -201,5 +205,65 @@ def _output(found: Explanation, output: Any, classes: bool) -> int:
 
 
 def _cell(cell: Any) -> str:
-    """A cell, short: four figures of a number."""
-    return f"{cell:.4g}" if isinstance(cell, (float, np.floating)) else str(cell)
+    """A cell as text, with four digits of a number."""
+    text = f"{cell:.4g}" if isinstance(cell, (float, np.floating)) else str(cell)
+    return "missing" if text in ("None", "nan", "NaT", "<NA>") else text
+
+
+@dataclass(repr=False, eq=False)
+class ImportancesDisplay(style.Display):
+    """Features as bars, the most important one on top.
+
+    Parameters
+    ----------
+    importances : array of shape (n_features,)
+        Shares, which add up to one.
+    names : list of str
+        One per feature.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fewkern import KernelClassifier
+    >>> from fewkern.plotting import ImportancesDisplay
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), KernelClassifier()).fit(X, y)
+    >>> display = ImportancesDisplay.from_estimator(model)
+    >>> "proline" in [label.get_text() for label in display.ax_.get_yticklabels()]
+    True
+    """
+
+    importances: Any
+    names: Sequence[str]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, feature_names: Any = None, ax: Any = None) -> Self:
+        """Picture of ``feature_importances_`` of a fitted model, or of the model inside a Pipeline or a search.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, Pipeline or search
+        feature_names : list of str or None, default None
+            None takes the names of the columns that the model was fitted to.
+        ax : matplotlib axes or None, default None
+        """
+        found = fitted_model(estimator)
+        importances = to_numpy(found.model.feature_importances_)
+        names = found.names if feature_names is None else [str(name) for name in feature_names]
+        if len(names) != len(importances):
+            raise ValueError(
+                f"ImportancesDisplay: the model has {len(importances)} features, got {len(names)} names; give one name "
+                "per feature that reaches the model."
+            )
+        return cls(importances, names).plot(ax)
+
+    def _size(self) -> tuple[float, float]:
+        return super()._size()[0], style.bars_height(len(self.importances))
+
+    def _draw(self, ax: Any) -> None:
+        style.draw_bars(ax, np.asarray(self.importances), self.names, "{:.1%}")
+        ax.set_xlabel("share in the variation of the model")
+        style.percent_ticks(ax.xaxis)

@@ -6,21 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern.reporting.holdout import predict_held_out
-from fewkern.reporting.subject import subject_of
-from fewkern.reporting.vectors import (
+from fewkern.reporting.kept import (
     cancellation,
     coefficients,
     examples,
-    in_units,
     nearest_vectors,
     rows_of_vectors,
-    similarity,
     vectors,
 )
+from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, customers, iris_model, price_model
 
 
@@ -86,15 +83,6 @@ def test_coefficients_are_those_of_the_scores():
     assert set(coefficients(subject_of(model, X, y))[1]) <= {"raises it", "lowers it"}
 
 
-def test_nearest_in_the_metric_of_the_kernel():
-    model, X, y = iris_model()
-    subject = subject_of(model, X, y)
-    width = model.kernel_.length_scale
-    V = model.vectors_
-    expected = (((X[:, None] - V[None]) / width) ** 2).sum(axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(nearest_vectors(subject, X), expected)
-
-
 @pytest.mark.parametrize("scale", ["std", "whiten"])
 def test_nearest_kernels_of_a_density(scale):
     X = np.random.default_rng(0).normal(size=(80, 2)) * [1, 5]
@@ -134,22 +122,6 @@ def test_vectors_of_another_table():
     assert "of the table that it was fitted to" in found.sentences[0]
 
 
-def test_units():
-    model, X, y = price_model()
-    found = in_units(subject_of(model, X, y))
-    np.testing.assert_allclose(found.given_units(found.X), X)
-    np.testing.assert_allclose(found.factor, 1 / model[0].scale_)
-    model, frame, y = churn_model()
-    assert in_units(subject_of(model, frame, y)) is None
-    bent = make_pipeline(StandardScaler(), _Cube(), fewkern.ParzenDensity()).fit(X)
-    assert in_units(subject_of(bent, X)) is None
-
-
-class _Cube(StandardScaler):
-    def transform(self, X, copy=None):
-        return np.asarray(X) ** 3
-
-
 def test_a_linear_map_keeps_nothing():
     X, y = iris_model()[1:]
     assert vectors(subject_of(fewkern.GraphEmbedding().fit(X, y), X, y), "class", (), 0) is None
@@ -179,22 +151,6 @@ def test_predictions_by_the_kept_rows_that_are_like_them():
             assert re.fullmatch(rf"row {i} \([<>]?\d+%\): {meanings[i]}", shown)
 
 
-def test_likeness_is_a_cosine():
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    model = fewkern.FeatureVectorDiscriminant(kernel="linear", max_vectors=3).fit(X, X[:, 0] > 0)
-    subject = subject_of(model, X, X[:, 0] > 0)
-    V = model.vectors_
-    expected = V @ X[0] / np.linalg.norm(V, axis=1) / np.linalg.norm(X[0])
-    np.testing.assert_allclose(similarity(subject, X[0]), expected)
-
-
-def test_examples_of_numbers():
-    subject = subject_of(*price_model())
-    rows = examples(subject, predict_held_out(subject, QUICK), "price")[1]
-    low, middle, high = (float(row[2]) for row in rows)
-    assert low < middle < high
-
-
 def test_coefficients_that_cancel_have_no_effect_of_their_own():
     """With nearly no penalty, and a width beyond the table, huge coefficients add up to a small function."""
     X = np.linspace(0, 1, 60)[:, None]
@@ -213,3 +169,12 @@ def test_coefficients_that_cancel_have_no_effect_of_their_own():
     assert "lowers it" not in page
     assert cancellation(subject_of(*price_model())) < 5
     assert "cancel" not in " ".join(vectors(subject_of(*price_model()), "price", (), 0).sentences)
+
+
+def test_nearest_in_the_metric_of_the_kernel():
+    model, X, y = iris_model()
+    subject = subject_of(model, X, y)
+    width = model.kernel_.length_scale
+    V = model.vectors_
+    expected = (((X[:, None] - V[None]) / width) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(nearest_vectors(subject, X), expected)

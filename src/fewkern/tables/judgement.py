@@ -1,8 +1,9 @@
-"""How good a model of a table is: its error on rows held out, with an interval, beside those of simple answers."""
+"""How good a model of a table is: its error on held-out rows, with an interval, compared with simple baselines."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,11 +11,8 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
-from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, wilson
+from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, decides_alone, wilson
 from fewkern.reporting.formatting import label, number, percent
-
-__all__ = ["HeldOutRows", "Judgement", "is_rare", "judge_classes", "judge_density", "judge_fit", "judge_held_out"]
-__all__ += ["judge_numbers", "shown"]
 
 # Standard errors on either side of a 95% interval.
 _Z = 1.96
@@ -45,7 +43,7 @@ class HeldOutRows:
 @storable
 @dataclass(frozen=True)
 class Judgement:
-    """An error with its interval, and those of simple answers."""
+    """An error with its interval, and the errors of baselines."""
 
     measure: Literal["error", "rmse", "log density"]
     rows: int
@@ -54,14 +52,14 @@ class Judgement:
     high: float
     """A 95% interval."""
     baseline: float
-    """The same measure of the simplest answer: the most frequent class, the mean, one normal distribution."""
+    """The same measure of the simplest baseline: the most frequent class, the mean, one normal distribution."""
     baseline_name: str
     linear: float | None
     """Of a linear model, where one was fitted."""
     verdict: str
-    """Better, no better or worse than the simplest answer, and than a linear model."""
+    """Better, no better or worse than the simplest baseline, and than a linear model."""
     found: str | None = None
-    """How many rows of the rarer of two classes are found."""
+    """Recall and precision of the rarer of two classes, in words."""
     r2: float | None = None
     how: Literal["held out", "cross-validated"] = "held out"
     weighted: bool = False
@@ -74,7 +72,7 @@ class Judgement:
     """Of each of several targets. The measure of all of them is in units of their standard deviations."""
 
 
-def shown(value: float, measure: str) -> str:
+def measure_text(value: float, measure: str) -> str:
     """An error rate in percent, another measure to four digits."""
     return percent(value) if measure == "error" else number(value, 4)
 
@@ -89,7 +87,7 @@ _VERDICTS = {
 
 
 def _verdict(losses: tuple[Array, Array, Any], name: str, counted: Counted) -> str:
-    """How a model compares with the simplest answer and with a linear model, by their losses row by row."""
+    """How a model compares with the simplest baseline and with a linear model, by their losses row by row."""
     own, simple, linear = losses
     found = compare(own, simple, counted)
     verdict = _VERDICTS[found].format(name, len(own))
@@ -120,7 +118,7 @@ def _judge(
     counted: Counted,
     **more: Any,
 ) -> Judgement:
-    """By the losses of the model, of the simplest answer and of a linear model (or None), row by row."""
+    """The judgement by the losses of the model, of the baseline and of a linear model (or None), row by row."""
     own, simple, linear = losses
     (low, high), groups = counted.interval(own), None if counted.groups is None else counted.count(own)
     value, base = counted.mean(own)[0], counted.mean(simple)[0]
@@ -145,7 +143,7 @@ def judge_classes(held_out: HeldOutRows, majority: Any, linear: Any = None, clas
 
 
 def _found(truth: Array, predicted: Array) -> str | None:
-    """Of two classes, how many rows of the rarer one are found."""
+    """Recall and precision of the rarer of two classes, in words."""
     labels, counts = np.unique(truth, return_counts=True)
     if len(labels) != 2:
         return None
@@ -251,3 +249,31 @@ def judge_density(values: Array, normal: Array) -> Judgement:
     """Mean log density of rows held out; ``normal`` is that of one normal distribution."""
     found = _judge("log density", (-values, -normal, None), "one normal distribution", EACH_ROW)
     return replace(found, value=-found.value, low=-found.high, high=-found.low, baseline=-found.baseline)
+
+
+def contradiction(judged: Judgement | None, cross_validated: float | None) -> list[str]:
+    """A cross-validated error that the held-out error contradicts, by four standard errors and a factor of two."""
+    if judged is None or cross_validated is None or judged.how != "held out" or judged.targets:
+        return []
+    held, error = judged.value, (judged.high - judged.low) / 4
+    low, high = sorted((held, cross_validated))
+    if abs(held - cross_validated) <= 4 * error or high <= 2 * low:
+        return []
+    errors = measure_text(cross_validated, judged.measure), measure_text(held, judged.measure)
+    two = f"the cross-validated error ({errors[0]}) and the held-out error ({errors[1]})"
+    why = "a few rows decide which of them is large; look at these rows before you trust either"
+    return [f"{two} contradict each other: {why}"]
+
+
+def deciding_columns(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
+    """Notes on columns that alone predict the target, as a column does that is filled in after it.
+
+    ``fitted`` and ``new`` are features and targets of rows that the columns are fitted to, and of others.
+    """
+    (X, y), (Z, truth) = fitted, new
+    said = []
+    for name in names if len(encoder.columns) > 1 else ():
+        own = encoder.features_of(name)
+        if decides_alone((X[:, own], Z[:, own]), (y, truth), job.task == "classify"):
+            said.append(f"column {name!r} alone decides: is it known before {job.target!r} is? If not, drop it")
+    return said

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -14,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, TableModel
 from fewkern.datasets import make_banana
-from fewkern.plotting.model import fitted_model, numbers
+from fewkern.plotting.fitted import as_numbers, fitted_model
 
 X, y = make_banana(60)
 FRAME = pd.DataFrame(X, columns=["age", "income"])
@@ -22,16 +21,6 @@ FRAME = pd.DataFrame(X, columns=["age", "income"])
 
 def selector():
     return FeatureVectorSelector(max_vectors=4)
-
-
-def test_a_model_alone():
-    for given, names in ((X, ["feature 0", "feature 1"]), (FRAME, ["age", "income"])):
-        model = selector().fit(given)
-        found = fitted_model(model, given)
-        assert found.model is model
-        assert found.X is given
-        assert found.labels == found.names == names
-        assert fitted_model(model).names == names
 
 
 def test_the_last_step_of_a_pipeline_and_what_it_sees():
@@ -52,18 +41,6 @@ def test_steps_that_do_nothing_change_no_name():
     assert fitted_model(pipeline, FRAME).labels == ["age", "income"]
 
 
-def test_pipelines_inside_of_pipelines_and_searches():
-    inner = make_pipeline(SimpleImputer(), StandardScaler(), FeatureVectorDiscriminant())
-    search = GridSearchCV(inner, {"featurevectordiscriminant__max_vectors": [2, 3]}, cv=2).fit(FRAME, y)
-    found = fitted_model(search, FRAME)
-    assert found.model is search.best_estimator_[-1]
-    assert found.labels[1] == "income"
-    outer = make_pipeline(SimpleImputer(), make_pipeline(StandardScaler(), selector())).fit(FRAME)
-    found = fitted_model(outer, FRAME)
-    np.testing.assert_allclose(numbers(found.X), StandardScaler().fit_transform(X))
-    np.testing.assert_allclose(found.given_units(found.X), X)
-
-
 def test_steps_that_leave_the_values_alone_change_no_label():
     frame = FRAME.assign(age=np.where(np.arange(60) == 3, np.nan, X[:, 0]))
     filled = fitted_model(make_pipeline(SimpleImputer(), selector()).fit(frame), frame)
@@ -82,7 +59,7 @@ def test_a_step_that_changes_more_than_the_unit_is_named():
     frame = FRAME - FRAME.min()
     found = fitted_model(make_pipeline(logarithm, selector()).fit(frame), frame)
     assert found.labels == ["age (after FunctionTransformer)", "income (after FunctionTransformer)"]
-    np.testing.assert_allclose(found.given_units(numbers(found.X)), np.log1p(frame))
+    np.testing.assert_allclose(found.given_units(as_numbers(found.X)), np.log1p(frame))
     turned = make_pipeline(FunctionTransformer(np.negative, feature_names_out="one-to-one"), selector()).fit(FRAME)
     assert fitted_model(turned, FRAME).labels[0] == "age (after FunctionTransformer)"
 
@@ -115,11 +92,6 @@ def test_the_table_model_of_the_package():
     np.testing.assert_allclose(found.given_units(found.X)[:, :2], X)
 
 
-def test_sparse_samples_become_numbers():
-    np.testing.assert_array_equal(numbers(sp.csr_array(X)), X)
-    np.testing.assert_array_equal(numbers(FRAME), X)
-
-
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -136,3 +108,15 @@ def test_what_is_not_fitted_says_so(estimator):
 def test_a_pipeline_without_a_model():
     with pytest.raises(ValueError, match="last step of this Pipeline is 'passthrough'"):
         fitted_model(make_pipeline(StandardScaler(), "passthrough").fit(X), X)
+
+
+def test_pipelines_inside_of_pipelines_and_searches():
+    inner = make_pipeline(SimpleImputer(), StandardScaler(), FeatureVectorDiscriminant())
+    search = GridSearchCV(inner, {"featurevectordiscriminant__max_vectors": [2, 3]}, cv=2).fit(FRAME, y)
+    found = fitted_model(search, FRAME)
+    assert found.model is search.best_estimator_[-1]
+    assert found.labels[1] == "income"
+    outer = make_pipeline(SimpleImputer(), make_pipeline(StandardScaler(), selector())).fit(FRAME)
+    found = fitted_model(outer, FRAME)
+    np.testing.assert_allclose(as_numbers(found.X), StandardScaler().fit_transform(X))
+    np.testing.assert_allclose(found.given_units(found.X), X)

@@ -1,4 +1,4 @@
-"""Rows and kept vectors in the cells and units of the table, and predictions by the kept rows that are similar."""
+"""The kept vectors in the cells and units of the table, and predictions with the most similar kept rows."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from fewkern.arrays.namespace import to_numpy
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.classes import ClassMixtures
 from fewkern.density.mixture import KernelMixture
-from fewkern.plotting.model import FittedModel, change_of_unit
+from fewkern.plotting.fitted import FittedModel, change_of_unit
 from fewkern.reporting.errors import predicted_cell
 from fewkern.reporting.formatting import (
     Table,
-    as_table,
     cell,
     count,
     is_missing,
@@ -27,25 +26,12 @@ from fewkern.reporting.formatting import (
     percent,
     plural,
     signed,
+    table_of,
 )
 from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-__all__ = [
-    "Vectors",
-    "cancellation",
-    "coefficients",
-    "examples",
-    "in_units",
-    "nearest_vectors",
-    "row_columns",
-    "rows_of_vectors",
-    "similarity",
-    "vectors",
-]
-
-Vector = np.ndarray[Any, Any]
 Columns = list[tuple[str, list[str]]]
 # What a table shows at most: columns of the model, columns that name rows, vectors.
 _MOST_COLUMNS, _MOST_NAMES, _MOST_VECTORS = 15, 2, 30
@@ -111,7 +97,7 @@ def _vector_columns(subject: Subject, places: list[int | None], order: tuple[str
 
 
 def _back(subject: Subject, j: int) -> list[str]:
-    """What the vectors have in column ``j``: a number in the units of the table, or the level that they are nearest to.
+    """Column ``j`` of the vectors: numbers in the units of the table, or the nearest levels.
 
     Where the features of a column are neither the column in other units nor its levels, their numbers.
     """
@@ -130,7 +116,7 @@ def _back(subject: Subject, j: int) -> list[str]:
 
 
 def _levels(subject: Subject, j: int) -> list[str] | None:
-    """The category that every feature of column ``j`` stands for, if each is an indicator of one."""
+    """The category of every feature of column ``j``, if each is an indicator of one."""
     values = [cell(v) for v in subject.rows.values(j)]
     names = []
     for k in subject.features[j]:
@@ -198,21 +184,19 @@ def vectors(subject: Subject, target: str, order: tuple[str, ...], seed: int) ->
     ]
     columns = [(name, texts) for name, texts in columns if any(texts)] + _vector_columns(subject, places, order)
     shown = np.argsort(-np.abs(coef), kind="stable")[:_MOST_VECTORS]
-    table = as_table([(name, [texts[m] for m in shown]) for name, texts in columns])
+    table = table_of([(name, [texts[m] for m in shown]) for name, texts in columns])
     return Vectors(table, len(coef), moved, len(assigned), _sentences(subject, places, moved))
 
 
-def coefficients(subject: Subject) -> tuple[Vector, list[str]]:
-    """One number per vector, and what it means: the coefficient of the largest size, or the weight."""
+def coefficients(subject: Subject) -> tuple[Array, list[str]]:
+    """The coefficient of the largest size, or the weight, of every vector, and its meaning in words."""
     expansion = subject.core.expansion_
-    if isinstance(expansion, KernelMixture):
-        weights = to_numpy(expansion.weights).astype(float)
-        return weights, [f"{percent(w)} of all rows" for w in weights]
-    if isinstance(expansion, ClassMixtures):
-        parts = [to_numpy(m.weights).astype(float) for m in expansion.mixtures]
-        names = [label(c) for c, part in zip(subject.classes, parts) for _ in part]
-        weights = np.concatenate(parts)
-        return weights, [f"{percent(w)} of the rows with {name}" for w, name in zip(weights, names)]
+    if isinstance(expansion, KernelMixture | ClassMixtures):
+        mixtures = expansion.mixtures if isinstance(expansion, ClassMixtures) else (expansion,)
+        parts = [to_numpy(mixture.weights).astype(float) for mixture in mixtures]
+        rows = [f"the rows with {label(c)}" for c in subject.classes] if subject.task == "classify" else ["all rows"]
+        meanings = [f"{percent(weight)} of {of}" for of, part in zip(rows, parts) for weight in part]
+        return np.concatenate(parts), meanings
     coef = to_numpy(_sum(subject).coef).astype(float)
     largest = np.argmax(np.abs(coef), axis=1)
     values = coef[np.arange(len(coef)), largest]
@@ -250,7 +234,7 @@ def _meaning(subject: Subject, outputs: int, k: int, value: float) -> str:
     return f"{'for' if value > 0 else 'against'} {label(subject.classes[k])}"
 
 
-def nearest_vectors(subject: Subject, X: Vector) -> Vector:
+def nearest_vectors(subject: Subject, X: Array) -> Array:
     """For every row of ``X`` the vector that is nearest, in the metric of the kernel (and of its own width)."""
     expansion, V = subject.core.expansion_, subject.vectors
     mixtures = expansion.mixtures if isinstance(expansion, ClassMixtures) else (expansion,)
@@ -271,8 +255,8 @@ def nearest_vectors(subject: Subject, X: Vector) -> Vector:
     return np.argmax(K - 0.5 * to_numpy(expansion.kernel.diag(V))[None, :], axis=1)
 
 
-def _nearby(subject: Subject, positions: Vector) -> str:
-    """The targets of some rows in a few words."""
+def _nearby(subject: Subject, positions: Array) -> str:
+    """A summary of the targets of some rows."""
     if subject.truth is None or not len(positions):
         return ""
     targets = subject.truth[positions]
@@ -338,7 +322,7 @@ def examples(subject: Subject, found: Predictions, target: str) -> Table:
     return (*head, *["most similar"] * (len(rows[0]) - len(head))), rows
 
 
-def similarity(subject: Subject, x: Vector) -> Vector:
+def similarity(subject: Subject, x: Array) -> Array:
     """Similarity of a row to the vectors: the cosine of the angle in feature space."""
     expansion, row = subject.core.expansion_, x[None, :]
     values = _kernel(expansion, row)[0]
@@ -348,7 +332,7 @@ def similarity(subject: Subject, x: Vector) -> Vector:
     return np.asarray(values / np.where(norms > 0, norms, 1.0))
 
 
-def _kernel(expansion: KernelExpansion | GaussianExpansion, X: Vector) -> Vector:
+def _kernel(expansion: KernelExpansion | GaussianExpansion, X: Array) -> Array:
     """Kernel values of rows and vectors, ``(n, m)``."""
     if isinstance(expansion, GaussianExpansion):
         return np.asarray(to_numpy(expansion.basis.columns(expansion.basis.prepared(X))))

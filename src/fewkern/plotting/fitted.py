@@ -1,4 +1,4 @@
-"""The model inside a Pipeline, a search or a table model, with the samples as it sees them."""
+"""The model inside a Pipeline, a search or a table model, and its samples."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 
-__all__ = ["FittedModel", "ask", "change_of_unit", "fitted_model", "numbers", "steps_of"]
-
 # Parts of the range of a feature by which a change of unit may be off.
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A fitted model, and what reaches it."""
+    """A fitted model without the steps before it, and its samples."""
 
     model: Any
     """The estimator itself, without what comes before it."""
@@ -55,7 +53,7 @@ def fitted_model(estimator: Any, X: Any = None) -> FittedModel:
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from fewkern import FeatureVectorSelector
-    >>> from fewkern.plotting.model import fitted_model
+    >>> from fewkern.plotting.fitted import fitted_model
     >>> X = load_iris(as_frame=True).data
     >>> found = fitted_model(make_pipeline(StandardScaler(), FeatureVectorSelector(max_vectors=5)).fit(X), X)
     >>> found.model, found.labels[0]
@@ -119,7 +117,7 @@ def _names(estimator: Any, X: Any) -> list[str]:
 
 
 def _names_after(step: Any, names: list[str]) -> list[str]:
-    """What a transformer calls its features; the names before it if it has none."""
+    """Names of the features of a transformer; those of its input if it has none."""
     for given in ([names], []):  # not every step takes names, and some take only those that they were fitted to
         try:
             return [str(name) for name in step.get_feature_names_out(*given)]
@@ -131,10 +129,10 @@ def _names_after(step: Any, names: list[str]) -> list[str]:
 def _change_of_unit(X: Any, i: int, seen: Any, j: int) -> tuple[float, float] | None:
     """Shift and factor that make column ``j`` of ``seen`` of column ``i`` of ``X``, missing values aside, if any do."""
     try:
-        before = numbers(X.iloc[:, [i]])[:, 0] if hasattr(X, "iloc") else numbers(X)[:, i]
+        before = as_numbers(X.iloc[:, [i]])[:, 0] if hasattr(X, "iloc") else as_numbers(X)[:, i]
     except (TypeError, ValueError):  # texts
         return None
-    return change_of_unit(before, numbers(seen)[:, j])
+    return change_of_unit(before, as_numbers(seen)[:, j])
 
 
 def change_of_unit(before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
@@ -151,13 +149,13 @@ def change_of_unit(before: np.ndarray, after: np.ndarray) -> tuple[float, float]
     return float(shift), float(factor)
 
 
-def numbers(X: Any) -> np.ndarray:
+def as_numbers(X: Any) -> np.ndarray:
     """Samples as an array of numbers."""
     return np.asarray(X.toarray() if is_sparse(X) else to_numpy(X), dtype=float)
 
 
 def ask(method: Callable[..., Any], X: np.ndarray, **given: Any) -> np.ndarray:
-    """What a method returns for points whose columns have no names."""
+    """The result of a method for points whose columns have no names, without a warning."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return to_numpy(method(X, **given))

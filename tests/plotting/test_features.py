@@ -74,6 +74,14 @@ def test_many_features_end_in_one_bar():
     plt.close("all")
 
 
+def test_errors_say_what_to_do():
+    model = fk.KernelRegressor(n_vectors=3).fit(FRAME, NUMBERS)
+    with pytest.raises(ValueError, match="there is no row 80; the table has 80 rows, counted from 0"):
+        WaterfallDisplay.of_row(model, FRAME, row=80)
+    with pytest.raises(ValueError, match="KernelPCA has no method explain"):
+        SharesDisplay.from_estimator(KernelPCA(2).fit(FRAME), FRAME)
+
+
 def test_one_feature():
     X = FRAME[["u"]].to_numpy()
     model = fk.KernelRegressor(n_vectors=3).fit(X, NUMBERS)
@@ -82,9 +90,8 @@ def test_one_feature():
     plt.close("all")
 
 
-def test_errors_say_what_to_do():
-    model = fk.KernelRegressor(n_vectors=3).fit(FRAME, NUMBERS)
-    with pytest.raises(ValueError, match="there is no row 80; the table has 80 rows, counted from 0"):
-        WaterfallDisplay.of_row(model, FRAME, row=80)
-    with pytest.raises(ValueError, match="KernelPCA has no method explain"):
-        SharesDisplay.from_estimator(KernelPCA(2).fit(FRAME), FRAME)
+def test_a_missing_cell_is_called_missing():
+    table = FRAME.assign(color=np.where(FRAME["u"] > 0, "red", "blue"), y=NUMBERS)
+    table.loc[2, "color"] = None
+    model = fk.TableModel(holdout=0, n_vectors=3).fit(table, "y")
+    assert "color = missing" in WaterfallDisplay.of_row(model, table, row=2).labels
