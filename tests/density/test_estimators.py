@@ -345,13 +345,6 @@ def test_hundreds_of_features_on_a_line_or_not(density):
         assert abs(model.weights_.sum() - 1) <= 1e-12
 
 
-@pytest.mark.parametrize("density", [ParzenDensity(), ReducedSetDensity(bandwidth="likelihood"), DensityClassifier()])
-def test_progress_is_shown(density, capsys):
-    clone(density).set_params(verbose=True).fit(X, np.arange(200) % 2)
-    said = "fitting densities" if isinstance(density, DensityClassifier) else "selecting Parzen's bandwidth: 30"
-    assert f"{type(density).__name__}: {said}" in capsys.readouterr().err
-
-
 class TestDensityClassifier:
     def test_bayes_rule(self):
         Z, y = make_banana(300, random_state=0)

@@ -7,8 +7,7 @@ import pytest
 from sklearn.svm import SVC
 
 from fewkern.margins import hinge
-from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem, hinge_at_zero
+from fewkern.margins.hinge import HingeProblem, hinge_at_zero, minimize_hinge
 from tests.oracles.margins import svr_value
 
 # Weight of the hinges, and iterations in all for twelve problems.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.margins.problems import Reflected
+from fewkern.margins.embedding import Reflected
 from fewkern.margins.recursion import class_problems, recursive_margin, tube_problem
 from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
 

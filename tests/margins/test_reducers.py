@@ -56,7 +56,7 @@ def test_labels_are_checked_before_vectors_are_chosen(make, iris, monkeypatch):
         with pytest.raises(ValueError, match=message):
             make(kernel="gaussian").fit(X, bad)
     with pytest.raises(ValueError, match="y contains NaN"):
-        RecursiveSVM(kernel="gaussian", task="regression").fit(X, np.where(y > 0, np.nan, 1.0))
+        RecursiveSVM(kernel="gaussian", epsilon=0.1).fit(X, np.where(y > 0, np.nan, 1.0))
     for weights, message in ((-np.ones(150), "must be finite, not negative"), (y > 0, "no sample of positive weight")):
         with pytest.raises(ValueError, match=message):
             make(kernel="gaussian").fit(X, y, sample_weight=weights.astype(float))

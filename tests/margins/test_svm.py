@@ -114,11 +114,11 @@ def test_regression():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     y = X[:, 0] + np.sin(3 * X[:, 1])
-    model = RecursiveSVM(task="regression", kernel="gaussian", C=5.0, n_components=2).fit(X, y)
+    model = RecursiveSVM(epsilon=0.1, kernel="gaussian", C=5.0, n_components=2).fit(X, y)
     assert abs(np.corrcoef(model.transform(X)[:, 0], y)[0, 1]) > 0.8
     assert not hasattr(model, "classes_")
     with pytest.raises(ValueError, match="one number per sample"):
-        RecursiveSVM(task="regression").fit(X, np.column_stack([y, y]))
+        RecursiveSVM(epsilon=0.1).fit(X, np.column_stack([y, y]))
 
 
 def test_no_direction_says_so():
@@ -185,7 +185,7 @@ def test_degenerate_samples(make):
 def test_nothing_to_find_is_no_error(binary):
     X, y = binary
     with pytest.warns(ConvergenceWarning, match="no direction"):
-        assert RecursiveSVM(task="regression").fit(X, np.ones(len(y))).stop_ == "flat"
+        assert RecursiveSVM(epsilon=0.1).fit(X, np.ones(len(y))).stop_ == "flat"
     with pytest.warns(ConvergenceWarning, match="no direction"):
         assert RecursiveSVM().fit(np.vstack([X, X]), np.repeat([0, 1], len(X))).stop_ == "flat"
     with pytest.warns(ConvergenceWarning, match="no direction"):

@@ -237,7 +237,7 @@ def test_bad_coverage(curve, coverage):
         classifier.predict_set(make_banana(5)[0], coverage)
 
 
-def test_more_coverage_than_the_samples_can_vouch_for():
+def test_more_coverage_than_the_samples_support():
     X, y = make_sinc(40, noise=0.1)
     model = FeatureVectorRegressor().fit(X, y)
     with pytest.raises(ValueError, match=r"coverage 0.99 need at least 99 .* has 40; ask for at most 0.975, or fit"):

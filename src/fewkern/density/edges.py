@@ -15,17 +15,6 @@ from fewkern.arrays.linalg import logsumexp, neg_squared_distances
 from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.arrays.numerics import normal_cdf
 
-__all__ = [
-    "Edge",
-    "edge_mean",
-    "edges_of",
-    "exponents",
-    "folded",
-    "image_sums",
-    "kernel_cdf",
-    "most_images",
-]
-
 # Images of a sample further away than this many bandwidths are left out: 2e-9 of the mass.
 _REACH = 6.0
 # A kernel of this many periods is constant to 1.5%: wider ones count as that wide, so that a few images are enough.

@@ -18,16 +18,6 @@ from fewkern.density.edges import exponents, folded, image_sums, most_images
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import MAX_LOG_KERNEL, AllRows, DensityProblem, RoundMixture, paired_errors, size_path
 
-__all__ = [
-    "EMFit",
-    "choose_size",
-    "expectation_maximization",
-    "forward_likelihood",
-    "grown",
-    "log_density",
-    "log_terms",
-]
-
 # Bandwidths at which a kernel may enter, in Parzen bandwidths.
 _ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
 # Further ones up to this part of the spread of the samples, each twice the one before, and how many at most: where

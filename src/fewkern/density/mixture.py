@@ -24,8 +24,6 @@ from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import floats, indices, storable
 from fewkern.density.edges import Edge, edge_mean, edges_of, exponents, folded, kernel_cdf, most_images
 
-__all__ = ["KernelMixture", "product_bound", "square_limit", "squared_distances"]
-
 _LOG_2PI = math.log(2 * math.pi)
 
 

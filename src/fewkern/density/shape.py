@@ -20,8 +20,6 @@ from fewkern.density.likelihood import Growth, log_density, log_terms
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, paired_errors
 
-__all__ = ["SHAPE_ROWS", "ShapedGrowth", "choose_shape", "covariance_ridge"]
-
 # Samples that the shape is learned on, and of those that are held out to compare it with none; drawn where there are
 # more.
 SHAPE_ROWS, _HELD_OUT_ROWS = 2000, 400

@@ -22,17 +22,6 @@ from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 
-__all__ = [
-    "CV_PARZEN_BANDWIDTHS",
-    "LEAST_WEIGHT",
-    "SimplexSolution",
-    "active_set",
-    "optimality_gap",
-    "programme",
-    "reduced_set",
-    "reduced_set_bandwidths",
-]
-
 # Bandwidths that the cross-validation of RSDE compares, in Parzen bandwidths.
 CV_PARZEN_BANDWIDTHS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
 # Up to this many kernels, usually all of them keep a weight, and one linear system is the solution.

@@ -27,16 +27,6 @@ from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.paths import WIDTH_FACTORS, KernelGrid
 from fewkern.select.search import class_grid
 
-__all__ = [
-    "CVPlan",
-    "CrossValidated",
-    "Family",
-    "Selected",
-    "absent_class",
-    "cross_validate",
-    "select_setting",
-]
-
 Family: TypeAlias = LqFamily | ForwardFamily
 
 # Widths are compared on at most this number of samples, with at most this number of candidates (methods K6).

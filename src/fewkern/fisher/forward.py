@@ -20,8 +20,6 @@ from fewkern.core.path import Stop, peel
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
 
-__all__ = ["MAX_VECTORS", "MAX_VECTORS_MULTICLASS", "ForwardFamily", "ForwardPath", "forward_columns"]
-
 # A column is linearly dependent on those taken if less than this fraction of its squared norm remains.
 _MIN_SQUARED_NORM_SHARE = 1e-10
 # Largest number of vectors that cross-validation compares (methods K6): two classes, several classes, which share the

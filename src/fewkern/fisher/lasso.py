@@ -16,8 +16,6 @@ from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop
 from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, row_norms
 
-__all__ = ["MAX_ITERATIONS", "duality_gap", "lasso_rows"]
-
 # Rounds of adding violators, for several targets also steps within a round; and steps of (8) in lq.py.
 MAX_ITERATIONS = 1000
 

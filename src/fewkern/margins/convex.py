@@ -19,18 +19,8 @@ import numpy as np
 from fewkern.arrays.linalg import cholesky_psd, solve_triangular
 from fewkern.arrays.namespace import Array
 from fewkern.margins.graphs import AllPairs, Edges
-from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem
+from fewkern.margins.hinge import HingeProblem, minimize_hinge
 from fewkern.margins.ranking import OrderedPairs
-
-__all__ = [
-    "ConvexSteps",
-    "ListedPairs",
-    "RankedLoss",
-    "RankedPairs",
-    "signed_pairs",
-    "solve",
-]
 
 # Pairs this near to their margin are in the quadratic program from the start, fewer after the first step, when w moves
 # little; others join.

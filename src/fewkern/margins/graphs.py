@@ -17,19 +17,6 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import sparse_edges, sparse_laplacian_scatter
 from fewkern.arrays.storable import storable
 
-__all__ = [
-    "AllPairs",
-    "Degrees",
-    "Edges",
-    "Factor",
-    "GraphPair",
-    "LocalAffinity",
-    "SparseWeights",
-    "Weights",
-    "WithinClasses",
-    "between_classes",
-]
-
 
 class Weights(Protocol):
     """Symmetric weights between samples; those that can define a margin have a method ``pairs`` too."""

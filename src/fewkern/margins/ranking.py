@@ -21,8 +21,6 @@ from fewkern.arrays.linalg import sum_by_index
 from fewkern.arrays.namespace import Array
 from fewkern.margins.graphs import AllPairs
 
-__all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
-
 # The pairs of the smoothed band are listed if there are at most this many per sample.
 _MAX_BAND_PAIRS_PER_SAMPLE = 40
 

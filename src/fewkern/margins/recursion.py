@@ -11,10 +11,8 @@ from fewkern.arrays.linalg import least_squares, sum_by_index
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop, peel
-from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem, HingeSolution, Reflected, hinge_at_zero, norm
-
-__all__ = ["MarginDirections", "MarginProblem", "MarginStep", "class_problems", "recursive_margin", "tube_problem"]
+from fewkern.margins.embedding import Reflected, norm
+from fewkern.margins.hinge import HingeProblem, HingeSolution, hinge_at_zero, minimize_hinge
 
 # Singular values below this fraction of the largest are dropped from a block of directions (methods A7).
 _BLOCK_RANK_RTOL = 1e-3

@@ -16,23 +16,14 @@ from fewkern.margins.convex import ConvexSteps, ListedPairs, RankedPairs, signed
 from fewkern.margins.embedding import (
     ScatterDeflation,
     as_columns,
+    norm,
     penalty_rank,
     principal_space,
+    reflect,
     regularized_scatter,
 )
 from fewkern.margins.graphs import AllPairs, Edges, GraphPair
-from fewkern.margins.problems import norm, reflect
 from fewkern.margins.ranking import OrderedPairs
-
-__all__ = [
-    "SoftMargin",
-    "SoftMarginResult",
-    "SoftMarginStep",
-    "all_violate",
-    "score_order",
-    "recursive_soft_margin",
-    "soft_margin_direction",
-]
 
 # Concave-convex steps per direction.
 MAX_STEPS = 100

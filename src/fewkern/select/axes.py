@@ -12,17 +12,6 @@ from fewkern.core.samples import Samples, with_indicators
 from fewkern.core.scores import ClassScores
 from fewkern.core.statistics import Statistics, feature_statistics
 
-__all__ = [
-    "Axes",
-    "Spread",
-    "column_signs",
-    "discriminant_axes",
-    "gaussian_classes",
-    "gaussian_scores",
-    "principal_axes",
-    "spread_of",
-]
-
 # Least within-class variance, beside a total variance of one, that an inverse is built on.
 _SMALLEST_SPREAD = 1e-10
 
@@ -138,8 +127,8 @@ def discriminant_axes(spread: Spread, ridge: float = 0.0, n_components: int | No
     deviation = xp.sqrt(xp.sum(on_axes * on_axes, axis=0) / spread.weight)
     length = column_signs(W) / xp.where(deviation > 0, deviation, xp.ones_like(deviation))
     # an axis on which the class means coincide has nothing to regress on
-    told = t[:keep] > eps(V) * max(V.shape)
-    points = P[:, :keep] / xp.sqrt(counts)[:, None] / xp.where(told, t[:keep], xp.full_like(deviation, xp.inf))
+    separated = t[:keep] > eps(V) * max(V.shape)
+    points = P[:, :keep] / xp.sqrt(counts)[:, None] / xp.where(separated, t[:keep], xp.full_like(deviation, xp.inf))
     return Axes(W * length, spread.mean, t[:keep] ** 2, points * length)
 
 

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from fewkern.arrays.linalg import class_sums
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
 
-__all__ = ["GroupBlocks", "group_errors", "group_residuals"]
-
 
 @dataclass(frozen=True)
 class Block:

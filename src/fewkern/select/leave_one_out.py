@@ -24,17 +24,6 @@ from fewkern.core.scores import class_values
 from fewkern.core.statistics import ridge_factor
 from fewkern.select.leave_group_out import GroupBlocks, group_errors, group_residuals
 
-__all__ = [
-    "MAX_LOO_ROWS",
-    "HeldOut",
-    "LooPath",
-    "LooScheme",
-    "Solution",
-    "loo_paths",
-    "solve",
-    "solve_samples",
-]
-
 # Errors of at most this many outputs are summed one output at a time; of more by one matrix product.
 _MAX_LOOP_OUTPUTS = 3
 # Rows that are left out at most, one by one: models are fitted to all rows, and these compare the models. With half as

@@ -16,20 +16,6 @@ from fewkern.core.samples import Samples
 from fewkern.select.leave_one_out import MAX_LOO_ROWS, LooPath, LooScheme, loo_paths
 from fewkern.select.selection import Selection, SelectionRule, choose_basis, select_vectors
 
-__all__ = [
-    "FIRST_VECTORS",
-    "WIDTH_FACTORS",
-    "KernelGrid",
-    "KernelPath",
-    "SearchSpace",
-    "as_table",
-    "choose_model",
-    "errors_without_fold",
-    "extend",
-    "search_length_scales",
-    "units_to_compare",
-]
-
 # Length scales that are compared, over that of the rule.
 WIDTH_FACTORS = (0.14, 0.22, 0.35, 0.55, 0.85, 1.3, 2.0, 3.5, 6.0)
 # Spread and range of the features are not compared as units where their ratio varies by less than this factor, about

@@ -11,8 +11,6 @@ from fewkern.core.basis import KernelBasis, Projection
 from fewkern.core.kernel import Gram
 from fewkern.core.path import Stop
 
-__all__ = ["Pivots", "Residual", "Selection"]
-
 # Samples with k(x, x) below this share of the largest are zero vectors: no candidates, and not in the mean fitness.
 _ZERO_DIAGONAL = 1e-14
 # Relative residual at which a sample depends on the chosen ones, in double and in single precision.

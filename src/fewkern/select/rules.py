@@ -18,8 +18,6 @@ from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace
 from fewkern.core.path import Stop
 from fewkern.select.residual import Pivots, Residual
 
-__all__ = ["RULES", "Gain", "Greedy", "PivotRule", "Pool", "Random", "Uniform"]
-
 # Up to this many samples "gain" looks at all, and in smaller blocks; above, at this many random ones (methods F6).
 _GAIN_ROWS, _GAIN_BLOCK = 2000, 8
 # "gain" and "uniform" take no candidate whose score is below this share of the best one's: a pivot far below the

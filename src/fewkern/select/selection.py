@@ -19,8 +19,6 @@ from fewkern.core.samples import Samples
 from fewkern.select.residual import Pivots, Residual, Selection
 from fewkern.select.rules import RULES, PivotRule
 
-__all__ = ["Selection", "SelectionRule", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
-
 # Above this many samples the nearest to the mean image is found with means over this many random rows.
 _CENTER_ROWS = 2000
 # Columns that are reserved at first where there is no limit on the number of vectors.

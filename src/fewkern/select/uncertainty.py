@@ -28,19 +28,6 @@ from fewkern.core.scores import ClassScores, class_values, softmax
 from fewkern.select.leave_one_out import HeldOut, LooScheme, Solution, loo_paths, solve
 from fewkern.select.selection import Selection, SelectionRule, centered_gram, select_vectors
 
-__all__ = [
-    "LEAST_VECTORS",
-    "calibrate",
-    "familiar_basis",
-    "fit_intervals",
-    "fit_temperature",
-    "left_out_residual",
-    "left_out_shares",
-    "match_confidence",
-    "match_temperature",
-    "novelty_of",
-]
-
 # Least and largest factor of a softmax, over the inverse of the largest value: a single value may be far off, and the
 # rest small; and by how much a step of the search may change it.
 _LEAST_FACTOR, _LARGEST_FACTOR, _LARGEST_STEP = 1e-3, 1e12, 100.0
@@ -82,8 +69,8 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     probabilities and predictions agree.
     """
     # Paper: Platt counts every class for itself, (n_c + 1) / (n_c + 2). We: all samples together, because there is one
-    # factor for all of them; with many small classes his targets make every probability timid. The doubt goes to the
-    # runner-up, because classes that are out of the question say nothing about the factor.
+    # factor for all of them; with many small classes his targets make every probability underconfident. The
+    # remainder goes to the runner-up, because classes of negligible probability carry no information on the factor.
     xp = namespace(values)
     q = int(values.shape[1])
     w = xp.ones_like(values[:, 0]) if weights is None else weights
