@@ -86,14 +86,6 @@ def test_precision_stop_when_the_box_is_too_large_for_a_second_step():
     assert r.directions.shape[1] >= 1
 
 
-def test_weights_are_repetitions():
-    X, y = two_classes()
-    weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
-    again = np.repeat(np.arange(len(y)), weights.astype(int))
-    a, b = recurse(X, y, weights=weights), recurse(X[again], y[again])
-    np.testing.assert_allclose(a.directions, b.directions, atol=1e-6)
-
-
 def test_blocks_of_many_classes():
     rng = np.random.default_rng(0)
     codes = np.arange(90) % 3

@@ -73,13 +73,6 @@ def test_tolerance_gives_the_smallest_model_within_the_standard_error(samples):
     assert np.all(smaller > threshold)
 
 
-def test_no_tolerance_takes_the_whole_path(samples):
-    found = run(samples, None)
-    assert found.n_vectors == found.selection.n_vectors
-    ends = found.path.error[:, :, found.n_vectors]
-    assert found.path.error[found.path.chosen] == ends[np.isfinite(ends)].min()
-
-
 def test_paths_go_on_while_that_pays():
     x = np.linspace(0, 1, 200)
     samples = Samples.of(x[:, None], targets=np.sin(60 * x)[:, None])
