@@ -82,8 +82,9 @@ class AllPairs:
 
     def removed_edges(self) -> tuple[Array, Array]:
         """Ends ``i > j`` of the edges that are left out."""
-        i, j, _ = sparse_edges(self.removed, self.importance)
-        return i, j
+        if self.removed is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return sparse_edges(self.removed, self.importance)[:2]
 
     def edges(self) -> Edges:
         """The pairs one by one: ``O(n^2)`` of them."""
@@ -92,8 +93,7 @@ class AllPairs:
         keep = np.tril(np.ones((n, n), dtype=bool), k=-1)
         if self.codes is not None:
             keep = keep & (self.codes[:, None] != self.codes[None, :])
-        if self.removed is not None:
-            keep[self.removed_edges()] = False
+        keep[self.removed_edges()] = False
         i, j = np.nonzero(keep)
         return Edges(i, j, np.full(len(i), self.v), p[i] * p[j])
 
