@@ -16,7 +16,7 @@ from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.arrays.numerics import normal_cdf
 
 # Images of a sample further away than this many bandwidths are left out: 2e-9 of the mass.
-_REACH = 6.0
+_REACH_IN_BANDWIDTHS = 6.0
 # A kernel of this many periods is constant to 1.5%: wider ones count as that wide, so that a few images are enough.
 _WIDEST_IN_PERIODS = 0.5
 
@@ -47,7 +47,7 @@ class Edge:
         if math.isinf(self.cycle):
             return 0
         widest = float(namespace(bandwidths).max(self.bandwidths(bandwidths)))
-        return max(0, math.ceil(_REACH * widest / self.cycle - 0.5))
+        return max(0, math.ceil(_REACH_IN_BANDWIDTHS * widest / self.cycle - 0.5))
 
     def gaps(self, x: Array, centers: Array, bandwidths: Array) -> Iterator[Array]:
         """``x_t - c`` for every image of the samples, each of shape ``(n, s)``."""

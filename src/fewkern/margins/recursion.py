@@ -19,7 +19,7 @@ _BLOCK_RANK_RTOL = 1e-3
 # Problems whose share in a direction reaches this fraction of the largest count as equal.
 _EQUAL_SHARE_RATIO = 0.999
 # Largest relative error of a hyperplane that is used, and of dual coefficients that are not solved for again.
-_MAX_ERROR = 1e-5
+_MAX_RELATIVE_ERROR = 1e-5
 # A problem whose optimal value is within this fraction of its cap has no direction left. The tolerance of the interior
 # point is far below, or noise would be returned as directions.
 _FLAT_RTOL = 1e-6
@@ -180,7 +180,7 @@ class _MarginDeflation:
                 continue
             if solution.stop == Stop.MAX_ITER:
                 self.unsolved = max(self.unsolved, solution.error)
-            if solution.error > _MAX_ERROR:
+            if solution.error > _MAX_RELATIVE_ERROR:
                 return Stop.MAX_ITER if solution.stop == Stop.MAX_ITER else Stop.PRECISION
             found.append((k, solution))
         if not found:
@@ -210,7 +210,7 @@ class _MarginDeflation:
         solution = minimize_hinge(problem, alpha)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
-        if solution.error > _MAX_ERROR:
+        if solution.error > _MAX_RELATIVE_ERROR:
             return solution
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
         length = norm(solution.w)
@@ -247,7 +247,7 @@ def _coefficients(space: Reflected, W: Array, B: Array, Z: Array) -> Array:
     if size == 0.0:
         return B
     off = float(np.max(np.abs(space.A @ (space.A.T @ B) - Z)))
-    if off <= _MAX_ERROR * size:
+    if off <= _MAX_RELATIVE_ERROR * size:
         return B
     rows = np.flatnonzero(np.any(B != 0, axis=1))
     columns = space.A[rows].T

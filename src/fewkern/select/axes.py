@@ -13,7 +13,7 @@ from fewkern.core.scores import ClassScores
 from fewkern.core.statistics import Statistics, feature_statistics
 
 # Least within-class variance, beside a total variance of one, that an inverse is built on.
-_SMALLEST_SPREAD = 1e-10
+_LEAST_RELATIVE_VARIANCE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def gaussian_scores(priors: Array, means: Array, covariance: Array) -> ClassScor
     """Log joint probabilities of Gaussian classes by Bayes' rule, up to a term that all classes share."""
     xp = namespace(means)
     # a class that sits in one point has no spread: a ridge of the unit round-off keeps the inverse
-    ridge = max(_SMALLEST_SPREAD, eps(means))
+    ridge = max(_LEAST_RELATIVE_VARIANCE, eps(means))
     identity = xp.eye(covariance.shape[0], dtype=means.dtype, device=device(means))
     half = means @ xp.linalg.inv(covariance + ridge * identity)
     weights, offset = half.T, xp.log(priors) - xp.sum(half * means, axis=1) / 2

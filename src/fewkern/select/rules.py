@@ -22,7 +22,7 @@ from fewkern.select.residual import Pivots, Residual
 _GAIN_ROWS, _GAIN_BLOCK = 2000, 8
 # "gain" and "uniform" take no candidate whose score is below this share of the best one's: a pivot far below the
 # others would multiply their rounding errors by the ratio.
-_FLOOR = 1e-2
+_FLOOR_IN_BEST_SCORES = 1e-2
 # The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
 # which with probability 0.95 include one of the best 5 %.
 _FIRST_EXACT, _FIRST_DRAWS = 5000, 59
@@ -214,7 +214,7 @@ class Gain(PivotRule):
         xp, gains = pool.xp, _Gains(pool, M, self.size)
         for _ in range(self.size):
             score = pool.score
-            floor = max(_FLOOR * score.max(), pool.least)
+            floor = max(_FLOOR_IN_BEST_SCORES * score.max(), pool.least)
             gain = xp.where(score > floor, gains.diag / xp.maximum(score, floor), -1.0)
             best = int(gain.argmax())
             if score[best] <= floor:
@@ -258,7 +258,7 @@ class Uniform(PivotRule):
             pool = Pool(self.state, self.state.index(names), len(names))
             for j, name in enumerate(names):
                 score = pool.score
-                if score[j] > max(_FLOOR * score.max(), pool.least):
+                if score[j] > max(_FLOOR_IN_BEST_SCORES * score.max(), pool.least):
                     pool.take(j)
                 elif score[j] > pool.least:
                     self.waiting.append(name)

@@ -34,9 +34,9 @@ _LEAST_FACTOR, _LARGEST_FACTOR, _LARGEST_STEP = 1e-3, 1e12, 100.0
 # Ridges that are compared for the scale of the residuals, over the mean of |z|^2.
 _SCALE_RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 # Standard errors by which the likelihood must be greater with a scale than without.
-_SCALE_PROOF = 2.0
+_SCALE_GAIN_IN_STD_ERRORS = 2.0
 # Residuals are compared by log(|r| + this share of their median): one that is zero by chance carries little weight.
-_RESIDUAL_BLUR = 0.1
+_RESIDUAL_OFFSET_IN_MEDIANS = 0.1
 # Rows that are enough for quantiles and a scale; least rows and most outputs for which a scale is fitted.
 _MAX_INTERVAL_ROWS, _LEAST_SCALE_ROWS, _MAX_SCALE_OUTPUTS = 10_000, 50, 10
 # Vectors for the novelty, where the selection has them: three vectors ignore most of what could be new about a sample.
@@ -173,17 +173,17 @@ def _fit_scale(Z: Array, sizes: Array, samples: Samples) -> Solution | None:
     """The logarithm of the scale of one output; None where the residuals are not clearly more likely with it."""
     xp, w = namespace(Z), samples.weights
     unit = float(xp.mean(xp.sum(Z * Z, axis=1)))
-    blur = _RESIDUAL_BLUR * _scores(sizes, samples).quantile(0.5)
-    if not (unit > 0 and blur > 0):
+    offset = _RESIDUAL_OFFSET_IN_MEDIANS * _scores(sizes, samples).quantile(0.5)
+    if not (unit > 0 and offset > 0):
         return None
-    target = xp.log(sizes + blur)[:, None]
+    target = xp.log(sizes + offset)[:, None]
     ridges = tuple(unit * ridge for ridge in _SCALE_RIDGES)
     errors = [float(path.error[-1]) for path in loo_paths(Z, target, ridges, w, LooScheme.of(samples))]
     scale = solve(Z, target, ridges[errors.index(min(errors))], w, samples.groups)
     share = w / xp.sum(w)
     gain = _loss(sizes, xp.zeros_like(sizes), share) - _loss(sizes, scale.held_out[:, 0], share)
     mean = float(share @ gain)
-    proof = _SCALE_PROOF * math.sqrt(float((share * share) @ (gain - mean) ** 2))
+    proof = _SCALE_GAIN_IN_STD_ERRORS * math.sqrt(float((share * share) @ (gain - mean) ** 2))
     return scale if mean > proof else None
 
 
