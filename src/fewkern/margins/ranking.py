@@ -279,3 +279,24 @@ class OrderedPairs:
     def _terms(self) -> list[tuple[float, Array | None]]:
         """All pairs, less those inside a class."""
         return [(1.0, None)] if self.codes is None else [(1.0, None), (-1.0, self.codes)]
+
+
+@dataclass(frozen=True)
+class RankedLoss:
+    """The convex objective over pairs of one common weight, in the order of the rows of ``X``."""
+
+    S: Array
+    X: Array
+    pairs: OrderedPairs
+    margin: float
+    weight: float
+
+    def smooth(self, w: Array, mu: float) -> tuple[float, Array]:
+        value, g = self.pairs.huber(self.X @ w, self.margin, mu * self.margin)
+        Sw = self.S @ w
+        return 0.5 * float(w @ Sw) + self.weight * value, Sw + self.weight * (self.X.T @ g)
+
+    def curvature(self, w: Array, mu: float) -> Array:
+        """Second derivative."""
+        H = self.pairs.huber_curvature(self.X @ w, self.X, self.margin, mu * self.margin)
+        return self.S + self.weight * H
