@@ -34,7 +34,7 @@ _ITERATIONS, _LEAST_RISE = 500, 1e-5
 _MAX_PASSES = 5
 # Of the folds, as many are used as hold out this many samples.
 _HELD_OUT_ROWS = 4000
-# Fewer samples do not tell a shape from none.
+# Fewer samples are too few to learn a shape from.
 _LEAST_SHAPE_ROWS = 20
 # Above as many features a shape takes minutes: every EM iteration decomposes a matrix of them.
 _MOST_SHAPE_FEATURES = 100

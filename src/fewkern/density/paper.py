@@ -64,7 +64,7 @@ class ParzenDensity(DensityEstimator):
     Notes
     -----
     Search ``O(G n^2 m)`` in row blocks, evaluation ``O(n m)`` per sample: see :class:`ForwardDensity` for a few
-    kernels. Duplicated samples drive cross-validation to a bandwidth of zero; a warning says so.
+    kernels. Duplicated samples drive cross-validation to a bandwidth of zero, with a warning.
 
     References
     ----------

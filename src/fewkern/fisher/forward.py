@@ -42,7 +42,7 @@ class ForwardPath:
     projections: Array
     """``Q' Y``, ``(L + 1, p)``."""
     stop: Stop
-    """LIMIT, RANK, or FITNESS where nothing of the targets is left."""
+    """LIMIT, RANK, or FITNESS where the residual of the targets is zero."""
 
     @property
     def size(self) -> int:
@@ -193,7 +193,7 @@ class ForwardFamily:
                 return
 
     def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedDiscriminant:
-        """The model of one size, or smaller where no column is left or nothing of the targets."""
+        """The model of one size, or smaller where no independent column or no residual is left."""
         path = forward_columns(K, Y, int(setting), weights)
         m = path.discriminant(path.size)
         return FittedDiscriminant(

@@ -79,7 +79,7 @@ class GraphReducer(Reducer):
 class GraphEmbedding(GraphReducer):
     r"""Directions along which some pairs of samples come close and others move apart: a transformer.
 
-    A graph says which pairs. With "same class close, different classes apart" this is Fisher's discriminant (FDA);
+    A graph defines the pairs. With "same class close, different classes apart" this is Fisher's discriminant (FDA);
     other graphs give PCA, LPP, UDP, MFA, LFDA and LSDA (:mod:`fewkern.graphs`). The directions maximize a ratio of
     scatters,
 

@@ -1,7 +1,7 @@
 """Weights between samples, and the scatter they give: no n x n matrix for weights that classes define.
 
-A graph pair says which samples belong together (*intrinsic*) and which should be apart (*penalty*). A direction finder
-asks a graph for its scatter ``Z' L Z``, ``L = diag(V 1) - V``; a margin method also asks for the pairs.
+A graph pair says which samples belong together (*intrinsic*) and which should be apart (*penalty*). Ratios of
+scatters use ``Z' L Z`` with ``L = diag(V 1) - V``; margin methods also use the pairs.
 """
 
 from __future__ import annotations

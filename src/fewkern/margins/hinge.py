@@ -259,7 +259,7 @@ def _next_point(problem: HingeProblem, here: _Residuals) -> _Point:
         da = theta * (r - signs * (X @ dw + db))
         return _Point(dw, db, da, -da, (c1 - point.t * da) / point.a, (c2 + point.xi * da) / point.u)
 
-    # Predictor: straight at the solution; it says how far the corrector may aim.
+    # Predictor: straight at the solution; its step length sets the target of the corrector.
     ahead = move(-point.a * point.t, -point.u * point.xi)
     sigma = (point.moved(ahead, min(1.0, point.longest(ahead))).mu / point.mu) ** 3
     aim = sigma * point.mu

@@ -95,7 +95,7 @@ class MarginDirections:
     n_iter: int
     """Interior point iterations in all."""
     unsolved: float
-    """Largest relative error of a hyperplane that was not solved in so many iterations; zero if all were."""
+    """Largest relative error of a hyperplane that did not converge within the iteration limit; zero if all did."""
 
 
 def recursive_margin(

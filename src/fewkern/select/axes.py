@@ -65,7 +65,7 @@ class Spread:
         """Of sums over rows whose targets were indicators of the classes."""
         xp = namespace(found.gram)
         values, vectors = xp.linalg.eigh(found.scatter)
-        # by falling values; what is below the rounding of the sums is nothing
+        # in descending order; eigenvalues below the rounding of the sums are dropped
         values, vectors = xp.flip(values), xp.flip(vectors, axis=1)
         top = float(values[0]) if values.shape[0] else 0.0
         rank = int(xp.sum(xp.astype(values > found.gram.shape[0] * eps(values) * top, xp.int64)))
@@ -126,7 +126,7 @@ def discriminant_axes(spread: Spread, ridge: float = 0.0, n_components: int | No
     on_axes = s[:, None] * (V.T @ W)
     deviation = xp.sqrt(xp.sum(on_axes * on_axes, axis=0) / spread.weight)
     length = column_signs(W) / xp.where(deviation > 0, deviation, xp.ones_like(deviation))
-    # an axis on which the class means coincide has nothing to regress on
+    # no regression target on an axis on which the class means coincide
     separated = t[:keep] > eps(V) * max(V.shape)
     points = P[:, :keep] / xp.sqrt(counts)[:, None] / xp.where(separated, t[:keep], xp.full_like(deviation, xp.inf))
     return Axes(W * length, spread.mean, t[:keep] ** 2, points * length)

@@ -89,8 +89,9 @@ def novelty(self: Any, X: Any) -> Array:
     """How unlike the training samples every sample is, in [0, 1].
 
     It is the share of ``k(x, x)`` that vectors chosen among the training samples do not explain: 0 for a sample that is
-    a combination of them in feature space, 1 for one that has nothing in common with any. These vectors are samples,
-    also where those of the model were moved, and at least 20 where there are as many: fewer may ignore features.
+    a combination of them in feature space, 1 for one that is orthogonal to all of them there. These vectors are
+    samples, also where those of the model were moved, and at least 20 where there are as many: fewer may ignore
+    features.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ class IntervalRegressor:
 
     @partial(rowwise, columns=("lower", "upper"))
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """Lower and upper bound of every target, which lies between them about as often as ``coverage`` says.
+        """Lower and upper bound of every target, which lies between them with a probability of about ``coverage``.
 
         The ends are quantiles of the errors on rows held out, with their sign: about as many targets lie below the
         interval as above it, also where large errors are mostly on one side. Where errors are clearly larger in some

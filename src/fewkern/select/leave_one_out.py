@@ -212,7 +212,7 @@ class _LeavingOut:
             left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
             alone = left <= _ROUNDING_UNITS * eps(Q)
             left = xp.where(alone, 1.0, left)
-            # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
+            # undo W^{1/2}; the values of samples of weight zero are not used
             safe = xp.where(rb > 0, rb, 1.0)
             error = _squared_residuals(Qb / safe[:, None], target, self.Y[rows, :]) / (left * left)
             yield rows, xp.where(alone, error[:, :1], error)

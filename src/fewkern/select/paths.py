@@ -174,7 +174,7 @@ def extend(
         best, gain = float(one.error[L]), _EXTENSION_GAIN_IN_STD_ERRORS * float(one.std_error[L])
         # where only some of many rows are left out, a path that still falls may have its least error near its end
         level = samples.n > MAX_LOO_ROWS and min(path.at_end(limit) for path in paths) <= best + gain
-        # where few vectors explain next to nothing, more may explain much
+        # where few vectors explain hardly any variance, more may explain much
         unexplained = limit < FIRST_VECTORS[1] and best > _UNEXPLAINED_SHARE * float(one.error[0])
         if L < _END_SHARE * limit and not level and not unexplained:
             break
@@ -237,7 +237,7 @@ def errors_without_fold(paths: list[KernelPath], fold: int, weights: Array, insi
 
 
 def _table(paths: list[KernelPath], of: Callable[[LooPath], Array]) -> Array:
-    """What ``of`` says of every path, by kernel, ridge and number of vectors; infinite beyond its end."""
+    """The values ``of`` every path, by kernel, ridge and number of vectors; infinite beyond its end."""
     values = [[of(one) for one in path.paths] for path in paths]
     first = values[0][0]
     shape = (len(paths), len(values[0]), max(int(one.shape[0]) for row in values for one in row))

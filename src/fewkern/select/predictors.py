@@ -65,8 +65,8 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         Number of vectors; None: chosen by leave-one-out.
     max_vectors : int or None, default None
         Budget for the automatic number of vectors. None looks at up to 100 vectors (at most half of the samples) and
-        goes on while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
-        BudgetWarning says so where the error was still falling there.
+        goes on while the error falls: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at
+        most. A BudgetWarning tells where it was still falling there.
     alpha : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
         mean of ``k(x, x)``; zero is the least beside which rounding is small.
@@ -234,8 +234,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Number of vectors; None: chosen by leave-one-out.
     max_vectors : int or None, default None
         Budget for the automatic number of vectors. None looks at up to 100 vectors (at most half of the samples) and
-        goes on while that pays: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at most. A
-        BudgetWarning says so where the error was still falling there.
+        goes on while the error falls: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at
+        most. A BudgetWarning tells where it was still falling there.
     alpha : float or "auto", default "auto"
         Penalty on the squared length of an axis in feature space, as in :class:`FeatureVectorRegressor`.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"

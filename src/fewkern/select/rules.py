@@ -54,7 +54,7 @@ class Pool:
 
     The matrix is divided by ``sqrt(k_ii k_jj)``, so that its diagonal is the scores. Only the diagonal follows every
     pivot; a column is brought up to date when it is taken. Pivots come one after the other, with a choice between them:
-    all of it is done on the host, so that an accelerator is asked once per block.
+    all of it is done on the host, so that an accelerator is used once per block.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class Gain(PivotRule):
         super().__init__(state, min(size, _GAIN_BLOCK) if few else size, n_candidates, rng)
         rows = None if few else sorted(int(i) for i in rng.choice(state.gram.n, _GAIN_ROWS, replace=False))
         self.rows = None if rows is None else state.index(rows)
-        # Half of what n_candidates asks for: a pool is used for many vectors, and compares all that are left each time.
+        # Half of n_candidates per vector: a pool serves many vectors, and each choice compares all that are left in it.
         self.draws = max(1, -(-n_candidates * self.size // 2))
 
     def block(self) -> Pivots | Stop:

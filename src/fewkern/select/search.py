@@ -28,8 +28,8 @@ from fewkern.select.paths import (
 )
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
 
-# Ridges that are compared, over the mean of k(x, x). Without any ridge coefficients can grow until nothing of the sum
-# is left but rounding.
+# Ridges that are compared, over the mean of k(x, x). Without a ridge, coefficients can grow until the sum consists of
+# rounding errors.
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # Without a budget a path has one vector for _ROWS_PER_VECTOR rows at first, within FIRST_VECTORS (and at most half of
 # the rows). It is extended while that pays: to FIRST_VECTORS[1] or to this share of the rows, and _MAX_VECTORS at most.

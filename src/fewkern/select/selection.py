@@ -117,7 +117,7 @@ def select_vectors(
 
 
 def _cut(state: Residual, fitness: list[float], stop: Stop, max_fitness: float, asked: int) -> Selection:
-    """What was asked for: no vector after the first fitness that is high enough."""
+    """The selection, cut after the first vector whose fitness is high enough."""
     xp, count = state.xp, len(fitness)
     # Paper: stops at the first fitness that is high enough. We: take a block, then cut it there.
     high = (i + 1 for i, J in enumerate(fitness) if J >= max_fitness)

@@ -44,7 +44,7 @@ _MAX_INTERVAL_ROWS, _LEAST_SCALE_ROWS, _MAX_SCALE_OUTPUTS = 10_000, 50, 10
 LEAST_VECTORS = 20
 # Folds whose units judge the novelty of the others' samples.
 _NOVELTY_FOLDS = 10
-# From the samples of the other folds to the kernel they ask for, and to the columns that it is for.
+# From the samples of the other folds to a kernel with their units, and to the map of the columns that it is for.
 Geometry = Callable[[Samples], tuple[Kernel, Callable[[Array], Array]]]
 
 
@@ -65,7 +65,7 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     Maximises the concave :math:`\sum_i w_i [a \sum_c t_{ic} v_{ic} - \log \sum_c e^{a v_{ic}}]` by
     :func:`match_temperature`. The targets follow Laplace's rule of succession: :math:`t = (n + 1) / (n + 2)` for the
     own class, :math:`n` being the weight of all samples, and the rest for the largest of the others. With 0 and 1 a
-    separable set would ask for an infinite factor. One factor for all classes never changes which one is largest, so
+    separable set would have an infinite factor. One factor for all classes never changes which one is largest, so
     probabilities and predictions agree.
     """
     # Paper: Platt counts every class for itself, (n_c + 1) / (n_c + 2). We: all samples together, because there is one
@@ -74,10 +74,10 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     xp = namespace(values)
     q = int(values.shape[1])
     w = xp.ones_like(values[:, 0]) if weights is None else weights
-    doubt = 1.0 / (float(xp.sum(w)) + 2.0)
+    remainder = 1.0 / (float(xp.sum(w)) + 2.0)
     labels = one_hot(codes, q, values.dtype)
     others = xp.where(labels > 0, xp.full_like(values, -xp.inf), values)
-    targets = labels * (1.0 - doubt) + one_hot(xp.argmax(others, axis=1), q, values.dtype) * doubt
+    targets = labels * (1.0 - remainder) + one_hot(xp.argmax(others, axis=1), q, values.dtype) * remainder
     return match_temperature(values, targets, w)
 
 
