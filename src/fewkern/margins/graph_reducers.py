@@ -27,56 +27,71 @@ from fewkern.populations import labelled_population, weighted_population
 _MAX_SOFT_MARGIN_SAMPLES = 5_000
 
 
-class GraphReducer(Reducer):
-    """Base of the reducers with a parameter ``graph``."""
-
-    graph: Any
-
-    _parameter_constraints: dict[str, list[Any]] = {
-        **REDUCER,
-        "graph": "no_validation",  # type: ignore[dict-item]
-        "alpha": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def set_params(self, **params: Any) -> GraphReducer:
-        """Set parameters; ``graph__neighbors=...`` works also while ``graph`` is a name."""
-        if any(key.startswith("graph__") for key in params):
-            self.graph = as_graph(params.pop("graph", self.graph), type(self).__name__)
-        super().set_params(**params)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        rule = self._rule()
-        tags.target_tags.required = rule is not None and rule.supervised
-        return tags
-
-    def _rule(self) -> GraphRule | None:
-        """The graph, if it is a rule."""
-        graph = as_graph(self.graph, type(self).__name__)
-        return graph if isinstance(graph, GraphRule) else None
-
-    def _rows_in_memory(self, X: Any, y: Any, sample_weight: Any) -> Population:
-        """Checked rows, with classes where the graph needs them."""
-        rule = self._rule()
-        if rule is not None and rule.supervised:
-            return InMemory(check_labelled(self, X, y, sample_weight))
-        return InMemory(check_weighted(self, X, sample_weight, minimum=2))
-
-    def _samples(self, population: Population, limit: int | None = None) -> Samples:
-        """Samples of the graph: all where the user gave their pairs, else at most ``limit``, or the usual sample."""
-        if self._rule() is None and isinstance(population, InMemory):
-            return population.samples
-        samples = population.sample
-        return samples if limit is None or samples.pairwise else samples.drawn(limit)
-
-    def _pair(self, features: Features) -> GraphPair:
-        """The graph pair of the fitted samples."""
-        name = type(self).__name__
-        return build_pair(as_graph(self.graph, name), features.Z, features.samples, name)
+# Constraints of the parameters of both.
+_GRAPH_REDUCER: dict[str, list[Any]] = {
+    **REDUCER,
+    "graph": "no_validation",  # type: ignore[dict-item]
+    "alpha": [Interval(Real, 0, None, closed="left")],
+}
 
 
-class GraphEmbedding(GraphReducer):
+def set_params(self: Any, **params: Any) -> Any:
+    """Set parameters; ``graph__neighbors=...`` works also while ``graph`` is a name."""
+    if any(key.startswith("graph__") for key in params):
+        self.graph = as_graph(params.pop("graph", self.graph), type(self).__name__)
+    return Reducer.set_params(self, **params)
+
+
+def tags_of_graph(self: Any) -> Any:
+    """Targets are required where the graph needs classes."""
+    tags, rule = Reducer.__sklearn_tags__(self), _rule(self)
+    tags.target_tags.required = rule is not None and rule.supervised
+    return tags
+
+
+def _rule(estimator: Any) -> GraphRule | None:
+    """The graph, if it is a rule."""
+    graph = as_graph(estimator.graph, type(estimator).__name__)
+    return graph if isinstance(graph, GraphRule) else None
+
+
+def _rows_in_memory(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Population:
+    """Checked rows, with classes where the graph needs them."""
+    rule = _rule(estimator)
+    if rule is not None and rule.supervised:
+        return InMemory(check_labelled(estimator, X, y, sample_weight))
+    return InMemory(check_weighted(estimator, X, sample_weight, minimum=2))
+
+
+def _rows_of_collection(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Population:
+    """The rows of a Dask collection, for a graph whose scatters are sums over rows."""
+    rule = _rule(estimator)
+    if rule is None or not rule.additive:
+        given = repr(estimator.graph) if isinstance(estimator.graph, (str, GraphRule)) else "that was given"
+        raise TypeError(
+            f"{type(estimator).__name__}: X is a Dask collection, and the graph {given} is one of pairs of samples, "
+            'which must be in memory; use graph="fisher" or "pca", or pass some of the rows in memory.'
+        )
+    if rule.supervised:
+        return labelled_population(estimator, X, y, sample_weight)
+    return weighted_population(estimator, X, sample_weight)
+
+
+def _samples(estimator: Any, population: Population, limit: int | None = None) -> Samples:
+    """Samples of the graph: all where the user gave their pairs, else at most ``limit``, or the usual sample."""
+    if _rule(estimator) is None and isinstance(population, InMemory):
+        return population.samples
+    samples = population.sample
+    return samples if limit is None or samples.pairwise else samples.drawn(limit)
+
+
+def _pair(estimator: Any, features: Features) -> GraphPair:
+    """The graph pair of the fitted samples."""
+    name = type(estimator).__name__
+    return build_pair(as_graph(estimator.graph, name), features.Z, features.samples, name)
+
+
+class GraphEmbedding(Reducer):
     r"""Directions along which some pairs of samples come close and others move apart: a transformer.
 
     A graph defines the pairs. With "same class close, different classes apart" this is Fisher's discriminant (FDA);
@@ -161,7 +176,9 @@ class GraphEmbedding(GraphReducer):
     (150, 4)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {**GraphReducer._parameter_constraints, "recursive": ["boolean"]}
+    set_params, __sklearn_tags__ = set_params, tags_of_graph
+
+    _parameter_constraints: dict[str, list[Any]] = {**_GRAPH_REDUCER, "recursive": ["boolean"]}
 
     def __init__(
         self,
@@ -200,36 +217,23 @@ class GraphEmbedding(GraphReducer):
         self
         """
         self._reset_fitted()
-        rows = self._rows_of_collection if is_collection(X) else self._rows_in_memory
-        population, rule = rows(X, y, sample_weight), self._rule()
+        rows = _rows_of_collection if is_collection(X) else _rows_in_memory
+        population, rule = rows(self, X, y, sample_weight), _rule(self)
         host, like = on_host(population), population.sample.weights
-        features = self._features(self._samples(host))
+        features = self._features(_samples(self, host))
         if rule is not None and rule.additive and host.n > features.samples.n:
             features, spread = features_of_all(features, host)
             result = embedding_of_sums(spread, rule, self.n_components, self.recursive, self.alpha)
         else:
-            pair = self._pair(features)
+            pair = _pair(self, features)
             result = graph_embedding(features.Z, pair, self.n_components, self.recursive, self.alpha)
         self._set_fitted(features, features.with_signs(result.directions), like)
         self.eigenvalues_, self.stop_ = asarray_like(result.values, like), result.stop
         warn_of_fewer_components(self)
         return self
 
-    def _rows_of_collection(self, X: Any, y: Any, sample_weight: Any) -> Population:
-        """The rows of a Dask collection, for a graph whose scatters are sums over rows."""
-        rule = self._rule()
-        if rule is None or not rule.additive:
-            given = repr(self.graph) if isinstance(self.graph, (str, GraphRule)) else "that was given"
-            raise TypeError(
-                f"{type(self).__name__}: X is a Dask collection, and the graph {given} is one of pairs of samples, "
-                'which must be in memory; use graph="fisher" or "pca", or pass some of the rows in memory.'
-            )
-        if rule.supervised:
-            return labelled_population(self, X, y, sample_weight)
-        return weighted_population(self, X, sample_weight)
 
-
-class RecursiveSoftMargin(GraphReducer):
+class RecursiveSoftMargin(Reducer):
     r"""Directions that keep close classes apart, whatever far ones do: a transformer (RSM).
 
     It is :class:`GraphEmbedding` with soft margins: a pair of samples that is far enough apart counts no more, so a far
@@ -300,8 +304,10 @@ class RecursiveSoftMargin(GraphReducer):
     (150, 3)
     """
 
+    set_params, __sklearn_tags__ = set_params, tags_of_graph
+
     _parameter_constraints: dict[str, list[Any]] = {
-        **GraphReducer._parameter_constraints,
+        **_GRAPH_REDUCER,
         **constraints("verbose"),
         "C": [Interval(Real, 0, None, closed="neither")],
         "scale_C": ["boolean"],
@@ -352,9 +358,9 @@ class RecursiveSoftMargin(GraphReducer):
         self
         """
         self._reset_fitted()
-        population = self._rows_in_memory(X, y, sample_weight)
-        features = self._features(self._samples(on_host(population), _MAX_SOFT_MARGIN_SAMPLES))
-        pair = self._pair(features)
+        population = _rows_in_memory(self, X, y, sample_weight)
+        features = self._features(_samples(self, on_host(population), _MAX_SOFT_MARGIN_SAMPLES))
+        pair = _pair(self, features)
         how = SoftMargin(self.n_components, self.C, self.scale_C, self.alpha, self.metric)
         with progress(self, "finding directions", self.n_components) as step:
             result = recursive_soft_margin(features.Z, pair, how, step)
