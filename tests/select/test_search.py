@@ -285,6 +285,12 @@ def test_why_a_search_ended(samples):
     assert part.stop == Stop.SIZE
 
 
+def test_a_kernel_is_judged_by_its_best_ridge():
+    ridges = [LooPath(np.array(error), np.zeros(len(error))) for error in ([3.0, 9.0], [4.0, 1.0, 2.0])]
+    path = KernelPath(None, ridges)
+    assert (path.least, path.last) == (1.0, 2.0)
+
+
 @pytest.mark.parametrize(("tolerance", "attribute"), [(0.5, "least"), (None, "last")])
 def test_of_many_length_scales_every_other_one_and_the_neighbors_of_the_best_are_followed(
     tolerance, attribute, samples
