@@ -36,9 +36,10 @@ def hinge(p, codes, s, m):
     s = s - s.mean()
     value, gradient = 0.0, np.zeros_like(s)
     for sign, group in ((1.0, None), (-1.0, codes)):
-        (((count, total), (above, _)),) = ranked_sums(s, [p, p * s], [m], group)
+        ((below, above),) = ranked_sums(s, np.stack([p, p * s], axis=1), [m], group)
+        count, total = below.T
         value += sign * float(np.sum(p * ((m - s) * count + total)))
-        gradient += sign * p * (above - count)
+        gradient += sign * p * (above[:, 0] - count)
     return value, gradient
 
 

@@ -63,9 +63,9 @@ def imports(path):
 
 # Estimators: the modules of a method that know scikit-learn. All other modules of the methods, and core, do not.
 ESTIMATORS = {
-    "select": {"base", "selector", "regression", "discriminant"},
+    "select": {"base", "selector", "predictors"},
     "fisher": {"fitting", "sparse", "forward_fisher"},
-    "margins": {"reducer", "svm", "soft_margin", "graph_embedding"},
+    "margins": {"reducer", "svm", "graph_reducers"},
     "density": {"base", "classifier", "forward", "paper"},
 }
 # Packages whose fits are NumPy: samples of other array libraries are converted at the door. The expansions among them

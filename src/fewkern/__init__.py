@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from fewkern.fisher.sparse import SparseKernelFisher
     from fewkern.io import load, save, to_c, to_c_test, to_js, to_onnx, to_sql
     from fewkern.learn.suspects import suspects
-    from fewkern.margins.graph_embedding import GraphEmbedding
-    from fewkern.margins.soft_margin import RecursiveSoftMargin
+    from fewkern.margins.graph_reducers import GraphEmbedding, RecursiveSoftMargin
     from fewkern.margins.svm import RecursiveSVM
     from fewkern.reporting import Report, ReportSettings, report
-    from fewkern.select.discriminant import FeatureVectorDiscriminant
-    from fewkern.select.regression import FeatureVectorRegressor
+    from fewkern.select.predictors import FeatureVectorDiscriminant, FeatureVectorRegressor
     from fewkern.select.selector import FeatureVectorPCA, FeatureVectorSelector
     from fewkern.tables.encoder import TableEncoder
     from fewkern.tables.model import TableModel
@@ -82,16 +80,16 @@ __all__ = [
 # Where a public name is.
 _PLACES = {
     "DensityClassifier": "density.classifier",
-    "FeatureVectorDiscriminant": "select.discriminant",
+    "FeatureVectorDiscriminant": "select.predictors",
     "FeatureVectorPCA": "select.selector",
-    "FeatureVectorRegressor": "select.regression",
+    "FeatureVectorRegressor": "select.predictors",
     "FeatureVectorSelector": "select.selector",
     "ForwardConstrainedDensity": "density.paper",
     "ForwardDensity": "density.forward",
     "ForwardKernelFisher": "fisher.forward_fisher",
     "GaussianBasis": "core.gaussians",
     "GaussianExpansion": "core.gaussians",
-    "GraphEmbedding": "margins.graph_embedding",
+    "GraphEmbedding": "margins.graph_reducers",
     "KernelBasis": "core.basis",
     "KernelClassifier": "learn.classifier",
     "KernelExpansion": "core.expansion",
@@ -100,7 +98,7 @@ _PLACES = {
     "OrthogonalForwardDensity": "density.paper",
     "ParzenDensity": "density.paper",
     "RecursiveSVM": "margins.svm",
-    "RecursiveSoftMargin": "margins.soft_margin",
+    "RecursiveSoftMargin": "margins.graph_reducers",
     "ReducedSetDensity": "density.paper",
     "Report": "reporting",
     "ReportSettings": "reporting",

@@ -40,8 +40,8 @@ CLASSIFIERS = [model for model in ALL if is_classifier(model)]
 SUPERVISED = [model for model in ALL if is_classifier(model) or is_regressor(model)]
 TRANSFORMERS = [model for model in ALL if hasattr(model, "transform")]
 KERNELS = [model for model in ALL if "kernel" in model.get_params(deep=False)]
-# Those that choose vectors, and may center them.
-VECTORS = [model for model in ALL if "center" in model.get_params(deep=False)]
+# Those on feature vectors.
+VECTORS = [model for model in ALL if type(model).__name__.startswith("FeatureVector")]
 DENSE_ONLY = [model for model in ALL if model not in KERNELS]
 
 

@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from fewkern import FeatureVectorSelector
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Linear
 from fewkern.select.rules import RULES
@@ -91,15 +92,14 @@ def test_fitted_attributes(model, data):
         assert fitted.expansion_.n_vectors == fitted.n_vectors_
 
 
-@every(VECTORS)
-@pytest.mark.parametrize("center", [False, True])
-def test_precomputed_kernel_equals_the_direct_one(model, center, data):
+@every([*VECTORS, FeatureVectorSelector(center=True)])
+def test_precomputed_kernel_equals_the_direct_one(model, data):
     X, y = data
     kernel = Gaussian(length_scale=0.7)
     new = X[:20] + 0.05
-    direct = clone(model).set_params(kernel=kernel, center=center).fit(X, y)
+    direct = clone(model).set_params(kernel=kernel).fit(X, y)
     K = kernel(X, X)
-    given = clone(model).set_params(kernel="precomputed", center=center).fit(K, y)
+    given = clone(model).set_params(kernel="precomputed").fit(K, y)
     assert given.indices_.tolist() == direct.indices_.tolist()
     assert_same_outputs(direct, given, new, kernel(new, X), tolerance=1e-6)
 
@@ -135,8 +135,7 @@ def test_pipeline_grid_search_and_cross_validation(model, data):
     X, y = data
     pipe = make_pipeline(StandardScaler(), clone(model))
     prefix = type(model).__name__.lower()
-    grid = {f"{prefix}__alpha": [1e-2, 1e4], f"{prefix}__center": [False, True]}
-    search = GridSearchCV(pipe, grid, cv=2).fit(X, y)
+    search = GridSearchCV(pipe, {f"{prefix}__alpha": [1e-2, 1e4]}, cv=2).fit(X, y)
     assert search.best_params_[f"{prefix}__alpha"] == 1e-2
     assert cross_val_score(clone(model), X, y, cv=3).mean() > (0.75 if is_classifier(model) else 0.3)
 

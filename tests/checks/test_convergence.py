@@ -38,7 +38,7 @@ def test_the_limit_is_reported(name, monkeypatch):
 
 def test_em_reports_its_limit(monkeypatch):
     monkeypatch.setattr(forward, "_ITERATIONS", 2)
-    monkeypatch.setattr(likelihood, "_ITERATIONS", 1)
+    monkeypatch.setattr(likelihood, "ENTRY_ITERATIONS", 1)
     with pytest.warns(
         ConvergenceWarning, match=r"in 2 EM iterations: the mean log density still rose by .* tolerance"
     ) as seen:

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, SparseKernelFisher
+from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, RecursiveSVM, SparseKernelFisher
 from fewkern.datasets import make_banana
 from tests.checks.everyone import ALL, assert_same_outputs, every, fresh, use
 
@@ -72,8 +72,8 @@ def test_every_thing_done_is_a_task_of_its_own(callbacks):
 def test_verbose_beside_callbacks_writes_lines_also_on_a_terminal(callbacks, capsys, monkeypatch):
     """Two bars would disturb each other."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    FeatureVectorSelector(max_vectors=5, verbose=True).set_callbacks(Tasks()).fit(X)
-    assert capsys.readouterr().err.startswith("FeatureVectorSelector: choosing vectors: 5 of 5,")
+    RecursiveSVM(n_components=1, verbose=True).set_callbacks(Tasks()).fit(X, Y)
+    assert capsys.readouterr().err.startswith("RecursiveSVM: finding directions: 1 of 1,")
 
 
 def test_a_monitor_scores_the_fitted_model(callbacks):
@@ -118,7 +118,7 @@ def test_callbacks_are_torn_down_when_a_fit_fails(callbacks):
     assert not hasattr(model, "_callback_fit_ctx")
 
 
-@every([model for model in ALL if type(model).__name__ not in AT_ONCE])
+@every([model for model in ALL if "verbose" in model.get_params(deep=False)])
 def test_verbose_says_what_runs(model, capsys):
     fresh(model, verbose=True).fit(X, Y)
     lines = capsys.readouterr().err.splitlines()
@@ -139,7 +139,7 @@ class Interrupting:
         return False
 
 
-@every([model for model in ALL if type(model).__name__ not in AT_ONCE])
+@every([model for model in ALL if "verbose" in model.get_params(deep=False)])
 def test_an_interrupted_fit_leaves_the_estimator_as_it_was(model, monkeypatch):
     fitted = fresh(model, verbose=True).fit(X, Y)
     before, said = copy.copy(vars(fitted)), use(fitted, X)

@@ -11,7 +11,7 @@ from fewkern.kernels import Gaussian, Polynomial
 from tests.checks.everyone import ALL, fresh, name, outputs
 
 # as many vectors as the feature space has dimensions: whichever are drawn, they span all of it
-_ALL = {"kernel": Polynomial(degree=2, gamma=1.0), "center": False}
+_ALL = {"kernel": Polynomial(degree=2, gamma=1.0)}
 _REGRESSION = {**_ALL, "n_vectors": 6, "alpha": 0.1}
 _REDUCER = {"kernel": Gaussian(1.0), "n_components": 1}
 _WIDTH = {"bandwidth": 0.5}

@@ -12,7 +12,7 @@ from fewkern.core.samples import Samples
 N, SAMPLE, BLOCK = 1000, 250, 256
 MODELS = {
     "svm": RecursiveSVM(n_components=2),
-    "svm-tube": RecursiveSVM(n_components=2, task="regression"),
+    "svm-tube": RecursiveSVM(n_components=2, epsilon=0.1),
     "fisher": GraphEmbedding(),
     "fisher-recursive": GraphEmbedding(recursive=True, n_components=3),
     "pca": GraphEmbedding(graph="pca", n_components=2),
@@ -77,4 +77,4 @@ def test_soft_margins_refuse_a_collection(graph, table):
 def test_two_columns_of_targets(table):
     X, _, t = table
     with pytest.raises(ValueError, match="one number per sample, got 2 columns"):
-        RecursiveSVM(task="regression").fit(da.from_array(X, chunks=300), np.column_stack([t, t]))
+        RecursiveSVM(epsilon=0.1).fit(da.from_array(X, chunks=300), np.column_stack([t, t]))

@@ -52,7 +52,7 @@ THREE = {
 NUMBERS = {
     "learner of numbers": KernelRegressor(max_vectors=12),
     "regressor": FeatureVectorRegressor(max_vectors=20),
-    "svm-tube": RecursiveSVM(n_components=2, task="regression"),
+    "svm-tube": RecursiveSVM(n_components=2, epsilon=0.1),
 }
 MODELS = TWO | THREE | NUMBERS
 every_model = pytest.mark.parametrize("name", MODELS)

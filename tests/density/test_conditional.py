@@ -85,13 +85,6 @@ def test_features_by_name():
         density.marginal(["top"])
 
 
-def test_other_array_libraries(mixture, foreign):
-    to, back = foreign
-    moved = mixture.like(to(np.zeros((1, 3)))).conditional({1: 0.2})
-    np.testing.assert_allclose(back(moved.mean()), mixture.conditional({1: 0.2}).mean(), atol=1e-10)
-    np.testing.assert_allclose(back(moved.sample(3, 0)), mixture.conditional({1: 0.2}).sample(3, 0), atol=1e-10)
-
-
 @pytest.mark.parametrize("columns", [[], [0, 0], [3], [-1], [0.5], ["x"], [True]])
 def test_bad_columns(mixture, columns):
     with pytest.raises(ValueError, match=r"KernelMixture.marginal: expected different positions of features, 0 to 2"):

@@ -4,11 +4,9 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 
 from fewkern import (
@@ -73,14 +71,6 @@ def test_prediction_reads_only_the_expansion(density):
     np.testing.assert_allclose(model.pdf(X), np.exp(log_p))
     assert model.score(X) == pytest.approx(log_p.sum())
     assert np.all(np.isfinite(model.score_samples(np.array([[1e6, -1e6], [1e200, 0.0]]))))
-
-
-@every_density
-def test_float32_stays_float32(density):
-    model = clone(density).fit(X.astype(np.float32))
-    assert model.vectors_.dtype == model.weights_.dtype == model.score_samples(X.astype(np.float32)).dtype == np.float32
-    reference = clone(density).fit(X)
-    np.testing.assert_allclose(model.score_samples(X.astype(np.float32)), reference.score_samples(X), atol=0.05)
 
 
 def test_whitening_makes_correlated_data_look_uncorrelated():
@@ -242,15 +232,6 @@ def test_orthogonal_weights_add_up_to_about_one():
     assert OrthogonalForwardDensity().fit(X).total_ == pytest.approx(1, abs=0.3)
 
 
-def test_data_frames_and_grid_search():
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    model = ForwardDensity().fit(frame)
-    assert list(model.feature_names_in_) == ["a", "b"]
-    np.testing.assert_allclose(model.score_samples(frame), ForwardDensity().fit(X).score_samples(X))
-    search = GridSearchCV(ParzenDensity(), {"bandwidth": [0.01, 0.3]}, cv=3).fit(X)
-    assert search.best_params_ == {"bandwidth": 0.3}
-
-
 @every_density
 def test_equal_samples_are_an_error(density):
     with pytest.raises(ValueError, match=r"all samples of positive weight are equal .*at least two different samples"):
@@ -279,30 +260,6 @@ def test_a_bandwidth_at_the_end_of_the_grid_is_named(monkeypatch):
     with pytest.warns(UserWarning, match="lies at an end of the bandwidths tried") as seen:
         ParzenDensity().fit(X)
     assert seen[0].filename == __file__  # where the user called fit
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (-np.ones(200), "sample_weight must be finite, not negative"),
-        (np.zeros(200), "not all zero"),
-        (np.ones(3), "one number per sample"),
-    ],
-)
-def test_bad_weights_are_an_error(weights, message):
-    with pytest.raises(ValueError, match=message):
-        ForwardDensity().fit(X, sample_weight=weights)
-
-
-def test_unknown_options_are_an_error():
-    with pytest.raises(ValueError, match="The 'prefer' parameter of ForwardDensity"):
-        ForwardDensity(prefer="best").fit(X)
-
-
-@every_density
-def test_random_state_must_be_one(density):
-    with pytest.raises(ValueError, match=r"The 'random_state' parameter of \w+Density must be.*Got 'abc' instead"):
-        clone(density).set_params(random_state="abc").fit(X)
 
 
 @every_density
@@ -343,13 +300,6 @@ def test_hundreds_of_features_on_a_line_or_not(density):
         model = clone(density).fit(data)
         assert np.all(np.isfinite(model.score_samples(data)))
         assert abs(model.weights_.sum() - 1) <= 1e-12
-
-
-@pytest.mark.parametrize("density", [ParzenDensity(), ReducedSetDensity(bandwidth="likelihood"), DensityClassifier()])
-def test_progress_is_shown(density, capsys):
-    clone(density).set_params(verbose=True).fit(X, np.arange(200) % 2)
-    said = "fitting densities" if isinstance(density, DensityClassifier) else "selecting Parzen's bandwidth: 30"
-    assert f"{type(density).__name__}: {said}" in capsys.readouterr().err
 
 
 class TestDensityClassifier:

@@ -1,10 +1,9 @@
 """Bounds and periods of features: no mass outside, integral one, and samples that follow the density."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from fewkern import ForwardDensity, KernelMixture, load, save, to_c, to_onnx
+from fewkern import ForwardDensity, KernelMixture, to_c, to_onnx
 
 rng = np.random.default_rng(0)
 LIFETIMES = rng.exponential(size=(400, 1))
@@ -120,24 +119,6 @@ def test_samples_at_the_bounds_and_float32():
     assert model.score_samples(X).dtype == np.float32
     assert np.all(np.isfinite(model.score_samples(X)))
     assert model.sample(500, random_state=0).min() >= 0
-
-
-def test_saved_and_loaded(tmp_path):
-    frame = pd.DataFrame(HOURS, columns=["hour", "wait"])
-    model = ForwardDensity(bounds={"wait": (0, None)}, periodic={"hour": 24.0}).fit(frame)
-    save(model, tmp_path / "density.fewkern")
-    again = load(tmp_path / "density.fewkern")
-    np.testing.assert_array_equal(again.score_samples(frame), model.score_samples(frame))
-    assert again.periodic == {"hour": 24.0}
-
-
-def test_other_array_libraries(foreign):
-    to, back = foreign
-    model = ForwardDensity(bounds={1: (0, None)}, periodic={0: 24}).fit(HOURS)
-    moved = ForwardDensity(bounds={1: (0, None)}, periodic={0: 24}).fit(to(HOURS))
-    np.testing.assert_allclose(back(moved.score_samples(to(HOURS))), model.score_samples(HOURS), atol=1e-8)
-    np.testing.assert_allclose(back(moved.sample(3, 0)), model.sample(3, 0), atol=1e-8)
-    np.testing.assert_allclose(back(moved.expansion_.mean()), model.expansion_.mean(), atol=1e-8)
 
 
 @pytest.mark.parametrize("export", [to_c, to_onnx])

@@ -1,21 +1,17 @@
 """SparseKernelFisher, ForwardKernelFisher and fisher_path as a user meets them."""
 
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 from sklearn.model_selection import KFold, StratifiedGroupKFold
 
-from fewkern import ForwardKernelFisher, SparseKernelFisher, TableModel, load, save
+from fewkern import ForwardKernelFisher, SparseKernelFisher
 from fewkern.core.path import Stop
 from fewkern.fisher import fisher_path, lasso, lq
 from fewkern.kernels import Gaussian, Linear
-from fewkern.plotting import FisherPathDisplay, PathDisplay
 from tests.fisher import helpers
 from tests.oracles import kfd
 
@@ -186,19 +182,6 @@ def test_repeated_samples_are_one_candidate():
         assert len(np.unique(both.vectors_, axis=0)) == both.n_vectors_
 
 
-def test_weight_two_is_a_repeated_row_and_weight_zero_is_no_row():
-    w = np.ones(160)
-    w[:20] = 2.0
-    w[20:30] = 0.0
-    rows = np.r_[np.arange(20), np.arange(20), np.arange(30, 160)]
-    for model in MODELS:
-        a = clone(model).fit(X, Y, sample_weight=w)
-        b = clone(model).fit(X[rows], Y[rows])
-        np.testing.assert_array_equal(a.indices_, rows[b.indices_])
-        assert_proportional(a, b.expansion_.coef)
-        assert not set(a.indices_.tolist()) & set(range(20, 30))
-
-
 def test_several_classes_share_one_support():
     A, t = load_iris(return_X_y=True)
     A = (A - A.mean(axis=0)) / A.std(axis=0)
@@ -272,22 +255,6 @@ def test_calibrated_probabilities_beat_the_shrunk_ones():
     assert loss(calibrated.predict_proba(A[1::2])) < 0.6 * loss(shrunk)
 
 
-def test_other_input_gives_the_same_model():
-    model = SparseKernelFisher(**FIXED).fit(X, Y)
-    frame = SparseKernelFisher(**FIXED).fit(pd.DataFrame(X, columns=["a", "b"]), pd.Series(Y))
-    assert list(frame.feature_names_in_) == ["a", "b"]
-    sparse = SparseKernelFisher(**FIXED).fit(sp.csr_matrix(X), Y)
-    gram = Gaussian(length_scale=0.6)
-    pre = SparseKernelFisher(kernel="precomputed", alpha=0.003).fit(gram(X, X), Y)
-    expected = model.decision_function(X_NEW)
-    np.testing.assert_allclose(frame.decision_function(pd.DataFrame(X_NEW, columns=["a", "b"])), expected)
-    np.testing.assert_allclose(sparse.decision_function(sp.csr_matrix(X_NEW)), expected, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(pre.decision_function(gram(X_NEW, X)), expected, rtol=1e-6, atol=1e-7)
-    narrow = SparseKernelFisher(**FIXED).fit(X.astype("float32"), Y)
-    assert narrow.decision_function(X_NEW.astype("float32")).dtype == np.float32
-    assert np.mean(narrow.predict(X_NEW.astype("float32")) == model.predict(X_NEW)) > 0.97
-
-
 def test_kernels_of_any_scale_are_searched():
     A = 100 * X
     model = SparseKernelFisher(kernel=Linear()).fit(A, Y)
@@ -344,18 +311,6 @@ def test_kernel_without_a_number_is_explained():
         SparseKernelFisher(kernel=lambda A, B: np.full((len(A), len(B)), np.nan), alpha=0.1).fit(X, Y)
 
 
-@pytest.mark.filterwarnings("ignore:.*the midpoint rule is used")
-@pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher(), SparseKernelFisher(q=2)])
-def test_a_few_or_equal_samples_are_enough(model):
-    for n in (4, 5, 12):
-        fitted = clone(model).fit(np.arange(float(n))[:, None], np.arange(n) % 2)
-        assert np.all(np.isfinite(fitted.predict_proba([[0.5]])))
-    equal = clone(model).fit(np.ones((20, 2)), np.arange(20) % 2)
-    np.testing.assert_allclose(equal.predict_proba(np.ones((1, 2))), [[0.5, 0.5]], atol=1e-6)
-    with pytest.raises(ValueError, match=r"every sample is a zero vector of the kernel.*use another kernel"):
-        clone(model).set_params(kernel=Linear()).fit(np.zeros((20, 2)), np.arange(20) % 2)
-
-
 @pytest.mark.parametrize(
     ("params", "labels", "criterion"),
     [
@@ -388,35 +343,3 @@ def test_no_convergence_is_a_warning(params, labels, criterion, monkeypatch):
 def test_bad_input_is_explained(params, labels, weights, message):
     with pytest.raises(ValueError, match=message):
         SparseKernelFisher(**{**FIXED, **params}).fit(X, labels, sample_weight=weights)
-
-
-def test_pictures_show_what_was_chosen():
-    every_width = SparseKernelFisher(cv=3).fit(X[:60], Y[:60])
-    searched = PathDisplay.from_estimator(every_width)
-    assert searched.ax_.get_ylabel() == "held-out samples\nmisclassified"
-    assert len(searched.ax_.lines) in (7, 8)
-    fixed = PathDisplay.from_estimator(SparseKernelFisher(**FIXED).fit(X, Y))
-    assert fixed.ax_.get_ylabel() == "what the fit minimizes"
-    path = fisher_path(SparseKernelFisher(), X, Y, alphas=4)
-    drawn = FisherPathDisplay.from_path(path)
-    np.testing.assert_array_equal(drawn.ax_.lines[0].get_ydata(), path.n_vectors)
-    np.testing.assert_array_equal(drawn.error_ax_.lines[0].get_ydata(), path.errors)
-    for display in (searched, fixed, drawn):
-        plt.close(display.figure_)
-
-
-def test_command_line_fits_and_predicts(tmp_path):
-    frame = pd.DataFrame(np.column_stack([X, Y]), columns=["a", "b", "side"])
-    for name in ("fisher", "forward-fisher"):
-        fitted = TableModel(task="classify", model=name, prefer="sparse").fit(frame, "side")
-        assert fitted.judgement_.value < 0.25
-        model = load(save(fitted, tmp_path / name))
-        assert np.mean(model.predict(frame.drop(columns="side")) == frame["side"]) > 0.85
-
-
-@pytest.mark.parametrize("model", [SparseKernelFisher(), ForwardKernelFisher()], ids=lambda m: type(m).__name__)
-def test_three_classes_of_flowers_need_few_vectors(model):
-    X, y = load_iris(return_X_y=True)
-    model.fit(X, y)
-    assert model.n_vectors_ <= 20
-    assert model.score(X, y) > 0.95

@@ -38,17 +38,6 @@ def test_coefficients_are_least_squares_at_every_size():
         assert sum(path.ratios[: size + 1]) == pytest.approx(1 - rss / total, rel=1e-9)
 
 
-def test_weight_two_is_a_repeated_row():
-    K, Y = problem(n=30)
-    w = np.ones(30)
-    w[[3, 8]] = 2.0
-    rows = np.r_[np.arange(30), 3, 8]
-    a, b = forward_columns(K, Y, limit=5, weights=w), forward_columns(K[rows], Y[rows], limit=5)
-    np.testing.assert_array_equal(a.order, b.order)
-    np.testing.assert_allclose(a.discriminant(5).coef, b.discriminant(5).coef, rtol=1e-8)
-    np.testing.assert_allclose(a.discriminant(5).offset, b.discriminant(5).offset, rtol=1e-8)
-
-
 def test_equal_columns_are_never_both_chosen_and_the_rank_ends_it():
     K, Y = problem(n=30)
     few = K[:, :4]

@@ -152,14 +152,6 @@ def test_path_is_exact_at_every_penalty():
             assert fit.objective == pytest.approx(alone.objective, rel=2e-3 if q < 1 else 1e-7)
 
 
-def test_gram_matrix_given_or_not_is_the_same():
-    K, Y = problem(n=90)
-    for q in (1.0, 0.5):
-        a, b = (lq_fit(problem_of(K[:, :40], Y, gram), 0.01, q) for gram in (True, False))
-        np.testing.assert_array_equal(a.support, b.support)
-        np.testing.assert_allclose(a.coef, b.coef, rtol=1e-5)
-
-
 def test_max_penalty_is_where_the_first_sample_appears():
     K, Y = problem()
     top = max_penalty(penalized_problem(K, Y))
@@ -231,12 +223,3 @@ def test_row_lasso_that_does_not_settle_on_its_support_says_so(monkeypatch):
     # five columns join in one round: there is nothing to add, and two steps on them are not enough
     monkeypatch.setattr(lasso, "MAX_ITERATIONS", 2)
     assert helpers.lasso(few, 1e-6, tol=1e-12).ending.stop == Stop.MAX_ITER
-
-
-def test_float32_keeps_its_dtype_and_its_support():
-    K, Y = problem(width=0.5)
-    for q in (1.0, 0.5):
-        wide, narrow = (helpers.fit(K.astype(t), Y.astype(t), penalty=0.05, q=q) for t in ("float64", "float32"))
-        assert narrow.coef.dtype == np.float32
-        np.testing.assert_array_equal(wide.support, narrow.support)
-        np.testing.assert_allclose(wide.coef, narrow.coef, rtol=1e-2)

@@ -79,7 +79,7 @@ def cases() -> Iterator[Case]:
     for label, model in {
         "regressor": fewkern.FeatureVectorRegressor(**few),
         "regressor-auto": fewkern.FeatureVectorRegressor(prefer="accurate"),
-        "recursive-svm-regression": fewkern.RecursiveSVM(task="regression", n_components=2),
+        "recursive-svm-regression": fewkern.RecursiveSVM(epsilon=0.1, n_components=2),
         "selector": fewkern.FeatureVectorSelector(max_vectors=10),
         "selector-greedy": fewkern.FeatureVectorSelector(max_vectors=10, rule="greedy"),
         "selector-random": fewkern.FeatureVectorSelector(max_vectors=10, rule="random", projection="symmetric"),

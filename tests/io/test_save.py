@@ -23,7 +23,7 @@ MODELS = [
     fewkern.FeatureVectorSelector(max_vectors=6),
     fewkern.FeatureVectorSelector(max_vectors=6, rule="greedy", projection="symmetric"),
     fewkern.FeatureVectorRegressor(max_vectors=6),
-    fewkern.FeatureVectorDiscriminant(max_vectors=6, class_weight={0: 1.0, 1: 2.0}, center=True),
+    fewkern.FeatureVectorDiscriminant(max_vectors=6, class_weight={0: 1.0, 1: 2.0}),
     fewkern.FeatureVectorDiscriminant(max_vectors=6),
     fewkern.KernelClassifier(max_vectors=6),
     fewkern.KernelRegressor(max_vectors=6),

@@ -5,10 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewkern import graphs
-from fewkern.margins.embedding import graph_embedding
+from fewkern.margins.embedding import Reflected, graph_embedding
 from fewkern.margins.graphs import AllPairs
-from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem, Reflected
+from fewkern.margins.hinge import HingeProblem, minimize_hinge
 from fewkern.margins.ranking import OrderedPairs
 from fewkern.margins.recursion import class_problems, recursive_margin
 from fewkern.margins.soft import SoftMargin, recursive_soft_margin

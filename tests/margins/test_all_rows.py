@@ -8,7 +8,7 @@ from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM
 from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian
-from fewkern.margins import reducer, soft_margin
+from fewkern.margins import graph_reducers, reducer
 
 N, SAMPLE = 600, 200
 
@@ -52,7 +52,7 @@ def test_a_given_graph_is_one_of_all_rows(table):
 
 
 def test_soft_margins_look_at_some_samples(table, monkeypatch):
-    monkeypatch.setattr(soft_margin, "_MAX_SAMPLES", 100)
+    monkeypatch.setattr(graph_reducers, "_MAX_SOFT_MARGIN_SAMPLES", 100)
     monkeypatch.setattr(population, "SAMPLE_ROWS", N)
     X, y = table
     model = RecursiveSoftMargin(n_components=2).fit(X, y)

@@ -24,7 +24,7 @@ def test_coefficients_of_a_regression_belong_to_its_directions(C, width):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5))
     y = X[:, 0] + 0.1 * rng.normal(size=40)
-    model = RecursiveSVM(task="regression", C=C, kernel=Gaussian(length_scale=width)).fit(X, y)
+    model = RecursiveSVM(epsilon=0.1, C=C, kernel=Gaussian(length_scale=width)).fit(X, y)
     assert model.n_components_ <= 39
     assert np.abs(model.transform(X)).max() < 10
     np.testing.assert_allclose(length(model, X), np.eye(model.n_components_), atol=1e-4)
@@ -143,4 +143,4 @@ def test_why_there_is_nothing_to_see(rng):
     empty = sp.csr_matrix((20, 20))
     assert GraphEmbedding(graph=(None, empty)).fit(X).stop_ == "flat"
     with pytest.warns(UserWarning, match="Use a smaller epsilon"):
-        RecursiveSVM(task="regression").fit(X, np.ones(20))
+        RecursiveSVM(epsilon=0.1).fit(X, np.ones(20))

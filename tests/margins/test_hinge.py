@@ -7,8 +7,7 @@ import pytest
 from sklearn.svm import SVC
 
 from fewkern.margins import hinge
-from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem, hinge_at_zero
+from fewkern.margins.hinge import HingeProblem, hinge_at_zero, minimize_hinge
 from tests.oracles.margins import svr_value
 
 # Weight of the hinges, and iterations in all for twelve problems.
@@ -51,7 +50,8 @@ def test_optimality_conditions_at_any_box(C):
     h = np.ones(len(y))
     solution = minimize_hinge(HingeProblem(Z, y, h, C * box))
     assert kkt(Z, y, h, C * box, solution) < (1e-8 if C < 1e6 else 1e-6)
-    assert solution.primal - solution.dual < 1e-8 * solution.primal
+    # rounding in sums of this size differs from one CPU to another
+    assert solution.primal - solution.dual < (1e-8 if C < 1e6 else 1e-7) * solution.primal
 
 
 def test_hard_margin():

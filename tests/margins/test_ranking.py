@@ -14,11 +14,11 @@ from tests.oracles.margins import pair_sums, pairs_of
 def test_dominance_counts_are_exact_integers(n):
     rng = np.random.default_rng(n)
     rank = rng.permutation(n)
-    queries = [rng.integers(0, n + 1, n), rng.integers(0, n + 1, n)]
+    queries = rng.integers(0, n + 1, (2, n))
     values = rng.integers(-5, 6, (n, 2))
-    for got, query in zip(prefix_dominance(rank, queries, list(values.T)), queries):
+    for got, query in zip(prefix_dominance(rank, queries, values), queries):
         want = [values[: query[t]][rank[: query[t]] < t].sum(axis=0) for t in range(n)]
-        np.testing.assert_array_equal(np.stack(got, axis=1), want)
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("classes", [None, 3])
@@ -29,11 +29,11 @@ def test_partners_below_and_above(classes):
     codes = None if classes is None else rng.integers(0, classes, n)
     V = rng.integers(0, 9, (n, 3))
     margins = [0.3, 0.8]
-    for m, (below, above) in zip(margins, ranked_sums(s, list(V.T), margins, codes)):
+    for m, (below, above) in zip(margins, ranked_sums(s, V, margins, codes)):
         same = np.ones((n, n), bool) if codes is None else codes[:, None] == codes[None, :]
         earlier = np.tril(np.ones((n, n), bool), -1) & same
-        np.testing.assert_array_equal(np.stack(below, axis=1), (earlier & (s[None, :] > s[:, None] - m)) @ V)
-        np.testing.assert_array_equal(np.stack(above, axis=1), (earlier.T & (s[None, :] < s[:, None] + m)) @ V)
+        np.testing.assert_array_equal(below, (earlier & (s[None, :] > s[:, None] - m)) @ V)
+        np.testing.assert_array_equal(above, (earlier.T & (s[None, :] < s[:, None] + m)) @ V)
 
 
 def removing(gone, n):

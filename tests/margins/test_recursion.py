@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.margins.problems import Reflected
+from fewkern.margins.embedding import Reflected
 from fewkern.margins.recursion import class_problems, recursive_margin, tube_problem
 from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
 
@@ -84,14 +84,6 @@ def test_precision_stop_when_the_box_is_too_large_for_a_second_step():
     r = recurse(Z, y, 1e12)
     assert r.stop == "precision"
     assert r.directions.shape[1] >= 1
-
-
-def test_weights_are_repetitions():
-    X, y = two_classes()
-    weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
-    again = np.repeat(np.arange(len(y)), weights.astype(int))
-    a, b = recurse(X, y, weights=weights), recurse(X[again], y[again])
-    np.testing.assert_allclose(a.directions, b.directions, atol=1e-6)
 
 
 def test_blocks_of_many_classes():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.margins.problems import Reflected, reflect, reflect_both
+from fewkern.margins.embedding import Reflected, reflect, reflect_both
 
 
 @pytest.fixture

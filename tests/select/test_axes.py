@@ -38,18 +38,6 @@ def test_principal_axes_stop_at_the_rank(Z):
     assert principal_axes(about(Z)).W.shape == (5, 4)
 
 
-def test_weights_are_repetitions(Z, codes, rng):
-    weights = rng.integers(1, 4, 60)
-    again = np.repeat(np.arange(60), weights)
-    one, many = principal_axes(about(Z, weights.astype(float))), principal_axes(about(Z[again]))
-    np.testing.assert_allclose(one.values, many.values)
-    np.testing.assert_allclose(one.W, many.W, atol=1e-8)
-    one = discriminant_axes(Spread.of(Z, labelled(Z, codes, weights.astype(float))), 0.1)
-    many = discriminant_axes(Spread.of(Z[again], labelled(Z[again], codes[again])), 0.1)
-    np.testing.assert_allclose(one.values, many.values)
-    np.testing.assert_allclose(one.W, many.W, atol=1e-8)
-
-
 @pytest.mark.parametrize("ridge", [0.0, 0.5, 20.0])
 def test_regression_on_the_points_of_the_classes_gives_the_axes(Z, codes, rng, ridge):
     weights = rng.random(60) + 0.1
@@ -96,13 +84,6 @@ def test_features_without_spread_have_no_axes():
         3,
         0,
     )
-
-
-def test_other_array_libraries(Z, codes, foreign):
-    to, back = foreign
-    np.testing.assert_allclose(back(principal_axes(about(to(Z))).W), principal_axes(about(Z)).W, atol=1e-9)
-    there = discriminant_axes(Spread.of(to(Z), labelled(to(Z), to(codes))), 0.1)
-    np.testing.assert_allclose(back(there.W), discriminant_axes(Spread.of(Z, labelled(Z, codes)), 0.1).W, atol=1e-9)
 
 
 def test_axes_from_sums_over_parts_are_those_of_the_rows(Z, codes, rng):

@@ -8,7 +8,6 @@ from fewkern import FeatureVectorDiscriminant, SparseKernelFisher
 from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Laplacian, Linear
-from fewkern.plotting import PathDisplay
 from fewkern.select.paths import WIDTH_FACTORS, KernelGrid, SearchSpace, units_to_compare
 from fewkern.select.search import choose_grid
 from fewkern.select.selection import SelectionRule
@@ -72,16 +71,3 @@ def test_cross_validated_widths_have_a_unit_too(X):
     assert model.kernel_.unit in ("spread", "range")
     width = model.path_.setting["length_scale"]
     np.testing.assert_allclose(model.kernel_.length_scale, width * feature_units(X, model.kernel_.unit))
-
-
-def test_the_picture_of_a_trace_shows_the_width_in_units(X):
-    y = (X[:, 0] > 0).astype(int)
-    labels = []
-    for factor in ([1.0, 1.0], [1.0, 2.0**20]):
-        model = FeatureVectorDiscriminant().fit(X * factor, y)
-        display = PathDisplay.from_estimator(model)
-        labels.append(display.ax_.get_legend_handles_labels()[1])
-    assert labels[0] == labels[1]
-    assert any(
-        label.startswith(f"length scale {model.path_.setting['length_scale']:.3g}, alpha ") for label in labels[0]
-    )

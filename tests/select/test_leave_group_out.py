@@ -99,16 +99,6 @@ def test_dependent_columns(rng):
     np.testing.assert_allclose(solve(G, Y, 0.0, None, groups).held_out, expected, atol=1e-4)
 
 
-def test_other_array_libraries(G, rng, foreign):
-    to, back = foreign
-    Y, w = rng.standard_normal((30, 2)), rng.random(30) + 0.1
-    path = loo_paths(to(G), to(Y), (0.1,), to(w), LooScheme(GroupBlocks.of(to(GROUPS))))[0]
-    expected = loo_paths(G, Y, (0.1,), w, LooScheme(GroupBlocks.of(GROUPS)))[0]
-    np.testing.assert_allclose(back(path.error), expected.error, rtol=1e-10)
-    found = solve(to(G), to(Y), 0.1, to(w), to(GROUPS))
-    np.testing.assert_allclose(back(found.held_out), solve(G, Y, 0.1, w, GROUPS).held_out, atol=1e-10)
-
-
 def test_parts_add_up_to_the_whole(G, rng, weights):
     Y, w = rng.standard_normal((30, 2)), np.ones(30) if weights is None else weights
     for groups, parts in ((None, np.arange(30) % 3), (GROUPS, GROUPS % 3)):

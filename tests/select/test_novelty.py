@@ -184,9 +184,9 @@ def test_bad_rates(rate, banana):
         model.novelty_threshold(rate)
 
 
-def test_fewer_false_alarms_than_the_samples_can_vouch_for(banana):
+def test_fewer_false_alarms_than_the_samples_support(banana):
     model = FeatureVectorSelector(max_vectors=5).fit(banana[0])
-    with pytest.raises(ValueError, match=r"200 samples can only vouch for false_alarms=0.005 or more, got 0.001"):
+    with pytest.raises(ValueError, match=r"200 samples only support false_alarms=0.005 or more, got 0.001"):
         model.novelty_threshold(0.001)
 
 

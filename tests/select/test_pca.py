@@ -13,9 +13,8 @@ def X():
     return make_banana(90)[0]
 
 
-@pytest.mark.parametrize("center", [False, True, 5])
-def test_all_vectors_give_kernel_pca(X, center):
-    ours = FeatureVectorPCA(n_components=5, kernel=Gaussian(0.8), max_vectors=90, center=center).fit(X)
+def test_all_vectors_give_kernel_pca(X):
+    ours = FeatureVectorPCA(n_components=5, kernel=Gaussian(0.8), max_vectors=90).fit(X)
     theirs = KernelPCA(5, kernel="rbf", gamma=1 / (2 * 0.8**2)).fit(X)
     new = make_banana(30, random_state=9)[0]
     np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-8)

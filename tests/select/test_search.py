@@ -73,13 +73,6 @@ def test_tolerance_gives_the_smallest_model_within_the_standard_error(samples):
     assert np.all(smaller > threshold)
 
 
-def test_no_tolerance_takes_the_whole_path(samples):
-    found = run(samples, None)
-    assert found.n_vectors == found.selection.n_vectors
-    ends = found.path.error[:, :, found.n_vectors]
-    assert found.path.error[found.path.chosen] == ends[np.isfinite(ends)].min()
-
-
 def test_paths_go_on_while_that_pays():
     x = np.linspace(0, 1, 200)
     samples = Samples.of(x[:, None], targets=np.sin(60 * x)[:, None])
@@ -290,6 +283,12 @@ def test_why_a_search_ended(samples):
     assert whole.stop == whole.selection.stop
     assert part.n_vectors < part.selection.n_vectors
     assert part.stop == Stop.SIZE
+
+
+def test_a_kernel_is_judged_by_its_best_ridge():
+    ridges = [LooPath(np.array(error), np.zeros(len(error))) for error in ([3.0, 9.0], [4.0, 1.0, 2.0])]
+    path = KernelPath(None, ridges)
+    assert (path.least, path.last) == (1.0, 2.0)
 
 
 @pytest.mark.parametrize(("tolerance", "attribute"), [(0.5, "least"), (None, "last")])

@@ -348,25 +348,6 @@ def test_evaluations_stay_below_the_stated_number(rng):
     assert gram.evaluations <= 300 * 40 * 10
 
 
-def test_progress_is_reported(X):
-    seen = []
-    gram = Gram(Gaussian(length_scale=0.8), X)
-    select_vectors(gram, SelectionRule(rule="greedy", block=4), 10, step=seen.append)
-    assert seen[-1] == 10
-    assert seen == sorted(seen)
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("centred", [False, True])
-def test_other_array_libraries_choose_the_same(X, foreign, rule, centred):
-    to, back = foreign
-    here = choose(make_gram(Gaussian(length_scale=1.2), X, centred), limit=12, rule=rule, block=5)
-    there = choose(make_gram(Gaussian(length_scale=1.2), to(X), centred), limit=12, rule=rule, block=5)
-    assert back(there.indices).tolist() == here.indices.tolist()
-    np.testing.assert_allclose(back(there.G), here.G, atol=1e-9)
-    np.testing.assert_allclose(back(there.fitness), here.fitness, atol=1e-10)
-
-
 def test_uniform_comes_back_to_what_nearly_depended():
     """A sample near a chosen one waits, but is not lost: its image is not in the span of the others."""
     A = np.random.default_rng(0).standard_normal((20, 2))

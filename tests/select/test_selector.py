@@ -41,19 +41,6 @@ def test_many_samples_in_blocks_and_with_a_sampled_centre(rng):
         assert np.linalg.norm(Z, axis=1).max() <= 2.01
 
 
-def test_a_sample_of_weight_zero_is_absent(X):
-    weights = np.ones(100)
-    weights[::3] = 0
-    kept = weights > 0
-    for rule in ("gain", "greedy", "random", "uniform"):
-        one = FeatureVectorSelector(rule=rule, max_vectors=8).fit(X, sample_weight=weights)
-        two = FeatureVectorSelector(rule=rule, max_vectors=8).fit(X[kept])
-        assert one.kernel_ == two.kernel_
-        np.testing.assert_array_equal(one.vectors_, two.vectors_)
-        np.testing.assert_array_equal(one.indices_, np.flatnonzero(kept)[two.indices_])
-        np.testing.assert_allclose(one.fit_transform(X, sample_weight=weights), two.transform(X), atol=1e-10)
-
-
 def test_a_precomputed_row_of_weight_zero_is_absent_with_its_column(X):
     K, weights = Gaussian(1.0)(X, X), np.ones(100)
     weights[:40] = 0

@@ -29,8 +29,6 @@ from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem
 
-__all__ = ["RULES", "least_squares_scores", "likelihood_scores", "parzen_bandwidth", "smallest_score", "ties_dominate"]
-
 RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 
 # Cross-validation looks at this many samples at most: it costs their square.

@@ -32,8 +32,6 @@ from fewkern.density.bandwidth import RULES, parzen_bandwidth
 from fewkern.density.mixture import KernelMixture
 from fewkern.density.problem import AllRows, DensityProblem, RoundMixture, Scaling
 
-__all__ = ["MAX_CANDIDATES", "POSITIVE", "DensityEstimator", "density_constraints"]
-
 POSITIVE = Interval(Real, 0, None, closed="neither")
 # Samples that may become centers; drawn where there are more.
 MAX_CANDIDATES = 1000
@@ -43,7 +41,7 @@ def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
     """The constraints of the parameters that all densities have, of the shared ones ``names``, and of their own."""
     bandwidth: list[Any] = [StrOptions(set(RULES)), POSITIVE]
     scale: list[Any] = [StrOptions({"none", "std", "whiten"})]
-    return constraints("random_state", "verbose", *names, **{"bandwidth": bandwidth, "scale": scale, **own})
+    return constraints("random_state", *names, **{"bandwidth": bandwidth, "scale": scale, **own})
 
 
 class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):

@@ -8,8 +8,6 @@ from fewkern.arrays.namespace import Array, namespace
 from fewkern.arrays.storable import storable
 from fewkern.density.mixture import KernelMixture
 
-__all__ = ["ClassMixtures"]
-
 
 def _check_classes(classes: ClassMixtures) -> None:
     if not classes.mixtures or len({int(one.vectors.shape[1]) for one in classes.mixtures}) > 1:

@@ -21,8 +21,6 @@ from fewkern.density.forward import ForwardDensity
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
-__all__ = ["DensityClassifier"]
-
 # Folds of the held-out log densities that calibrate the probabilities.
 _FOLDS = 3
 
@@ -47,8 +45,6 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
         change by the ratio of the two.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, multiplied by those of the samples: they change the default priors.
-    verbose : bool or int, default False
-        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -88,16 +84,13 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     """
 
     _parameter_constraints: dict[str, list[Any]] = constraints(
-        "priors", "class_weight", "verbose", estimator=[DensityEstimator, None]
+        "priors", "class_weight", estimator=[DensityEstimator, None]
     )
 
-    def __init__(
-        self, *, estimator: Any = None, priors: Any = None, class_weight: Any = None, verbose: Any = False
-    ) -> None:
+    def __init__(self, *, estimator: Any = None, priors: Any = None, class_weight: Any = None) -> None:
         self.estimator = estimator
         self.priors = priors
         self.class_weight = class_weight
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -146,7 +139,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
             density._keep(mixture)
 
     def _need_two_samples(self, samples: Samples) -> None:
-        c = _lonely_class(samples)
+        c = _degenerate_class(samples)
         if c is not None:
             label = plain_label(to_numpy(self.classes_)[c])
             raise ValueError(
@@ -167,7 +160,7 @@ def _classes(samples: Samples) -> list[Samples]:
     return [samples.take(np.flatnonzero(samples.codes == c)) for c in range(samples.n_classes)]
 
 
-def _lonely_class(samples: Samples) -> int | None:
+def _degenerate_class(samples: Samples) -> int | None:
     """The first class without two different samples."""
     for c, own in enumerate(_classes(samples)):
         if own.n < 2 or np.all(own.X == own.X[0]):
@@ -197,7 +190,7 @@ def _held_out(base: Any, samples: Samples, step: Step) -> HeldOut | None:
     turns, parts, values = _turns(samples), [], []
     for k in range(_FOLDS):
         part, rest = np.flatnonzero(turns == k), samples.take(np.flatnonzero(turns != k))
-        if len(part) == 0 or _lonely_class(rest) is not None:
+        if len(part) == 0 or _degenerate_class(rest) is not None:
             return None
         parts.append(part)
         values.append(_mixtures(_class_densities(base, rest))(samples.X[part]))

@@ -31,8 +31,6 @@ from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, size_path
 from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
-__all__ = ["ConstrainedFit", "ConstrainedRules", "default_gamma", "forward_constrained", "refit_jointly"]
-
 # Paper: the bandwidth is kept above 0.01. We: bounds relative to the Parzen bandwidth, because an absolute one breaks
 # equivariance under a change of units. The literal rules know no upper bound; a kernel of the last bandwidth is flat,
 # and its square is a number in single precision, too.

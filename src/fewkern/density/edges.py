@@ -15,19 +15,8 @@ from fewkern.arrays.linalg import logsumexp, neg_squared_distances
 from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.arrays.numerics import normal_cdf
 
-__all__ = [
-    "Edge",
-    "edge_mean",
-    "edges_of",
-    "exponents",
-    "folded",
-    "image_sums",
-    "kernel_cdf",
-    "most_images",
-]
-
 # Images of a sample further away than this many bandwidths are left out: 2e-9 of the mass.
-_REACH = 6.0
+_REACH_IN_BANDWIDTHS = 6.0
 # A kernel of this many periods is constant to 1.5%: wider ones count as that wide, so that a few images are enough.
 _WIDEST_IN_PERIODS = 0.5
 
@@ -58,7 +47,7 @@ class Edge:
         if math.isinf(self.cycle):
             return 0
         widest = float(namespace(bandwidths).max(self.bandwidths(bandwidths)))
-        return max(0, math.ceil(_REACH * widest / self.cycle - 0.5))
+        return max(0, math.ceil(_REACH_IN_BANDWIDTHS * widest / self.cycle - 0.5))
 
     def gaps(self, x: Array, centers: Array, bandwidths: Array) -> Iterator[Array]:
         """``x_t - c`` for every image of the samples, each of shape ``(n, s)``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,16 +19,6 @@ from fewkern.density.edges import exponents, folded, image_sums, most_images
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import MAX_LOG_KERNEL, AllRows, DensityProblem, RoundMixture, paired_errors, size_path
 
-__all__ = [
-    "EMFit",
-    "choose_size",
-    "expectation_maximization",
-    "forward_likelihood",
-    "grown",
-    "log_density",
-    "log_terms",
-]
-
 # Bandwidths at which a kernel may enter, in Parzen bandwidths.
 _ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
 # Further ones up to this part of the spread of the samples, each twice the one before, and how many at most: where
@@ -36,7 +27,7 @@ _WIDEST_ENTRY_IN_SPREADS, _MOST_WIDER_ENTRIES = 0.5, 6
 # Candidates tried as centers of one entry.
 _MAX_ENTRY_CENTERS = 300
 # EM after every entry: the largest number of iterations, and the least rise of the mean log density.
-_ITERATIONS, _LEAST_RISE = 50, 1e-4
+ENTRY_ITERATIONS, LEAST_ENTRY_RISE = 50, 1e-4
 # Mixtures stop growing after this many sizes without a better BIC, or held-out likelihood.
 _BIC_PATIENCE, _HELD_OUT_PATIENCE = 3, 4
 
@@ -138,9 +129,19 @@ def expectation_maximization(
     -----
     ``O(n s m)`` per iteration, in row blocks; one pass over the rows for each.
     """
+    return iterated(lambda mixture: _iterate(rows, mixture, floor), start, iterations, least_rise)
+
+
+def iterated(
+    iterate: Callable[[RoundMixture], tuple[RoundMixture, float]],
+    start: RoundMixture,
+    iterations: int,
+    least_rise: float,
+) -> EMFit:
+    """The loop of EM; ``iterate`` gives the next mixture, and the mean log density before it."""
     mixture, last, rise = start, -math.inf, math.inf
     for count in range(iterations):
-        better, value = _iterate(rows, mixture, floor)
+        better, value = iterate(mixture)
         rise = value - last
         if rise < least_rise:
             return EMFit(mixture, count, rise, Stop.CONVERGED)
@@ -184,7 +185,7 @@ class Growth:
         self.mixture = self._improved(self.entered())
 
     def _improved(self, start: RoundMixture) -> RoundMixture:
-        return expectation_maximization(self.problem, start, self.floor, _ITERATIONS, _LEAST_RISE).mixture
+        return expectation_maximization(self.problem, start, self.floor, ENTRY_ITERATIONS, LEAST_ENTRY_RISE).mixture
 
     def entered(self) -> RoundMixture:
         r"""The mixture with the kernel whose entry raises :math:`\sum_i w_i \log[(1-a) y(x_i) + a K]` most."""

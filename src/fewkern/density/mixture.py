@@ -24,8 +24,6 @@ from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import floats, indices, storable
 from fewkern.density.edges import Edge, edge_mean, edges_of, exponents, folded, kernel_cdf, most_images
 
-__all__ = ["KernelMixture", "product_bound", "square_limit", "squared_distances"]
-
 _LOG_2PI = math.log(2 * math.pi)
 
 
@@ -94,7 +92,7 @@ class KernelMixture:
     r"""The density :math:`\hat p(x) = |\det A| \sum_j g_j\, (2\pi\sigma_j^2)^{-m/2} e^{-\|A(x - v_j)\|^2/2\sigma_j^2}`.
 
     An immutable value that can be used like a :class:`~fewkern.KernelExpansion`: called with samples, it returns one
-    column of densities. Everything that a fitted density does reads this object and nothing else.
+    column of densities. A fitted density evaluates, samples and saves this object.
 
     Parameters
     ----------

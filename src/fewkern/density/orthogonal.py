@@ -31,16 +31,6 @@ from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, size_path
 from fewkern.density.simplex import SimplexSolution, active_set
 
-__all__ = [
-    "PASSES",
-    "ForwardRegression",
-    "RegressionStep",
-    "distribution_target",
-    "orthogonal_forward",
-    "sparse_density_construction",
-    "sparse_kernel_density",
-]
-
 # Assumption: SKD skips a column once less than this part of its squared length is new. The target has no noise, and
 # leave-one-out alone goes on to more than 100 columns. SDC only skips columns that are in the model up to rounding.
 _SKIP_KERNEL, _SKIP_DISTRIBUTION = 1e-2, 1e-12

@@ -19,8 +19,6 @@ from fewkern.density.orthogonal import PASSES, distribution_target, sparse_densi
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import CV_PARZEN_BANDWIDTHS, reduced_set, reduced_set_bandwidths
 
-__all__ = ["ForwardConstrainedDensity", "OrthogonalForwardDensity", "ParzenDensity", "ReducedSetDensity"]
-
 # Samples that SKD and SDC see, and that may become centers: the regression costs their square.
 _MAX_ORTHOGONAL_ROWS = 2000
 # Samples at which ForwardConstrainedDensity matches Parzen's estimate, which itself comes from all samples.
@@ -45,8 +43,6 @@ class ParzenDensity(DensityEstimator):
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws the samples of the cross-validation where there are more.
-    verbose : bool or int, default False
-        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -68,7 +64,7 @@ class ParzenDensity(DensityEstimator):
     Notes
     -----
     Search ``O(G n^2 m)`` in row blocks, evaluation ``O(n m)`` per sample: see :class:`ForwardDensity` for a few
-    kernels. Duplicated samples drive cross-validation to a bandwidth of zero; a warning says so.
+    kernels. Duplicated samples drive cross-validation to a bandwidth of zero, with a warning.
 
     References
     ----------
@@ -87,13 +83,10 @@ class ParzenDensity(DensityEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = density_constraints()
 
-    def __init__(
-        self, *, bandwidth: Any = "lscv", scale: str = "std", random_state: Any = 0, verbose: bool = False
-    ) -> None:
+    def __init__(self, *, bandwidth: Any = "lscv", scale: str = "std", random_state: Any = 0) -> None:
         self.bandwidth = bandwidth
         self.scale = scale
         self.random_state = random_state
-        self.verbose = verbose
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         return problem.mixture(problem.candidates, problem.unit, problem.w)
@@ -128,8 +121,6 @@ class ForwardConstrainedDensity(DensityEstimator):
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws the samples for the search of the bandwidth, the regression and the candidates where there are more.
-    verbose : bool or int, default False
-        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -181,7 +172,6 @@ class ForwardConstrainedDensity(DensityEstimator):
         bandwidth_rule: str = "safe",
         scale: str = "std",
         random_state: Any = 0,
-        verbose: bool = False,
     ) -> None:
         self.bandwidth = bandwidth
         self.gamma = gamma
@@ -190,7 +180,6 @@ class ForwardConstrainedDensity(DensityEstimator):
         self.bandwidth_rule = bandwidth_rule
         self.scale = scale
         self.random_state = random_state
-        self.verbose = verbose
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         self.gamma_ = default_gamma(problem.dim) if self.gamma is None else float(self.gamma)
@@ -224,8 +213,6 @@ class ReducedSetDensity(DensityEstimator):
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
-    verbose : bool or int, default False
-        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -265,14 +252,11 @@ class ReducedSetDensity(DensityEstimator):
         "cv", bandwidth=[StrOptions({"cv", *RULES}), POSITIVE]
     )
 
-    def __init__(
-        self, *, bandwidth: Any = "cv", cv: Any = 5, scale: str = "std", random_state: Any = 0, verbose: bool = False
-    ) -> None:
+    def __init__(self, *, bandwidth: Any = "cv", cv: Any = 5, scale: str = "std", random_state: Any = 0) -> None:
         self.bandwidth = bandwidth
         self.cv = cv
         self.scale = scale
         self.random_state = random_state
-        self.verbose = verbose
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
@@ -317,8 +301,6 @@ class OrthogonalForwardDensity(DensityEstimator):
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
         Draws candidates, and the samples on which Parzen's bandwidth is selected, where there are more.
-    verbose : bool or int, default False
-        Show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -366,7 +348,6 @@ class OrthogonalForwardDensity(DensityEstimator):
         max_vectors: int | None = None,
         scale: str = "std",
         random_state: Any = 0,
-        verbose: bool = False,
     ) -> None:
         self.target = target
         self.kernel_bandwidth = kernel_bandwidth
@@ -374,7 +355,6 @@ class OrthogonalForwardDensity(DensityEstimator):
         self.max_vectors = max_vectors
         self.scale = scale
         self.random_state = random_state
-        self.verbose = verbose
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         self._check_bandwidths(problem, samples, kernel_bandwidth=self.kernel_bandwidth)

@@ -20,8 +20,6 @@ from fewkern.core.samples import Samples
 from fewkern.density.edges import Edge
 from fewkern.density.mixture import KernelMixture, squared_distances
 
-__all__ = ["MAX_LOG_KERNEL", "AllRows", "DensityProblem", "RoundMixture", "Scaling", "paired_errors", "size_path"]
-
 Sum = TypeVar("Sum")
 
 # Logarithm of the largest kernel value: its square does not overflow.

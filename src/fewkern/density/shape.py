@@ -16,11 +16,9 @@ import numpy as np
 from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.sampling import Fold
-from fewkern.density.likelihood import Growth, log_density, log_terms
+from fewkern.density.likelihood import ENTRY_ITERATIONS, LEAST_ENTRY_RISE, Growth, iterated, log_density, log_terms
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, paired_errors
-
-__all__ = ["SHAPE_ROWS", "ShapedGrowth", "choose_shape", "covariance_ridge"]
 
 # Samples that the shape is learned on, and of those that are held out to compare it with none; drawn where there are
 # more.
@@ -28,13 +26,11 @@ SHAPE_ROWS, _HELD_OUT_ROWS = 2000, 400
 # Kernels of the mixtures that are compared: a dozen find the shape that twenty find.
 _MOST_KERNELS = 12
 # One held-out sample counts for at most this difference of log densities: an outlier must not decide.
-_LARGEST_GAP = 10.0
+_MAX_LOG_DENSITY_GAP = 10.0
 # Floor of the bandwidths, in Silverman bandwidths: the shape needs no other choice of a bandwidth.
 _FLOOR_IN_SILVERMANS = 0.5
-# EM after every entry.
-_ITERATIONS, _LEAST_RISE = 50, 1e-4
 # The least variance of a feature inside the kernels, over the largest: where values repeat, it would be zero.
-_LEAST_VARIANCE = 1e-4
+_LEAST_RELATIVE_VARIANCE = 1e-4
 
 
 def covariance_ridge(S: Array, size: float) -> Array:
@@ -44,7 +40,7 @@ def covariance_ridge(S: Array, size: float) -> Array:
     need no ridge, however close the features are to a plane. The least ridge is that of ``GaussianMixture``.
     """
     m = len(S)
-    variances = np.maximum(np.diagonal(S), _LEAST_VARIANCE * np.max(np.diagonal(S)))
+    variances = np.maximum(np.diagonal(S), _LEAST_RELATIVE_VARIANCE * np.max(np.diagonal(S)))
     part = min(max((m / size) ** 3, 1e-6), 1.0)
     return S + np.diag(variances * (1.0 + part) - np.diagonal(S))
 
@@ -81,12 +77,7 @@ class ShapedGrowth(Growth):
         return log_density(Z @ self.to_round, self.mixture)
 
     def _improved(self, start: RoundMixture) -> RoundMixture:
-        mixture, last = start, -math.inf
-        for _ in range(_ITERATIONS):
-            better, value = self._iterate(mixture)
-            if value - last < _LEAST_RISE:
-                break
-            mixture, last = better, value
+        mixture = iterated(self._iterate, start, ENTRY_ITERATIONS, LEAST_ENTRY_RISE).mixture
         self._place(self.problem.Z)
         return mixture
 
@@ -148,7 +139,7 @@ def choose_shape(problem: DensityProblem, folds: list[Fold], max_vectors: int) -
     folds = folds[: 1 + int(np.searchsorted(held, _HELD_OUT_ROWS))]
     w = problem.held_out_weights(folds)
     plain, shaped = (_held_out(problem, folds, shape, max_vectors) for shape in (False, True))
-    gaps = np.clip(shaped - plain[int(np.argmax(plain @ w))], -_LARGEST_GAP, _LARGEST_GAP)
+    gaps = np.clip(shaped - plain[int(np.argmax(plain @ w))], -_MAX_LOG_DENSITY_GAP, _MAX_LOG_DENSITY_GAP)
     best = int(np.argmax(gaps @ w))
     error = float(np.max(paired_errors([gaps[best], np.zeros_like(w)], w)[1]))
     if not float(gaps[best] @ w) > error:

@@ -22,23 +22,12 @@ from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture
 
-__all__ = [
-    "CV_PARZEN_BANDWIDTHS",
-    "LEAST_WEIGHT",
-    "SimplexSolution",
-    "active_set",
-    "optimality_gap",
-    "programme",
-    "reduced_set",
-    "reduced_set_bandwidths",
-]
-
 # Bandwidths that the cross-validation of RSDE compares, in Parzen bandwidths.
 CV_PARZEN_BANDWIDTHS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
 # Up to this many kernels, usually all of them keep a weight, and one linear system is the solution.
 _ONE_SYSTEM_KERNELS = 64
 # A reduced gradient above minus this number, relative to the size of ``B`` and ``v``, counts as zero.
-_TOLERANCE = 1e-10
+_RELATIVE_GRADIENT_TOL = 1e-10
 # A kernel of less weight after a joint fit leaves.
 LEAST_WEIGHT = 1e-8
 
@@ -178,12 +167,12 @@ def active_set(B: Array, v: Array) -> SimplexSolution:
     given, B, v = (B, v), B / scale, (v - np.mean(v)) / scale
     if len(v) <= _ONE_SYSTEM_KERNELS:
         g = _minimize_on_support(B, v)
-        if bool(np.all(g > 0)) and optimality_gap(B, v, g / np.sum(g)) <= _TOLERANCE:
+        if bool(np.all(g > 0)) and optimality_gap(B, v, g / np.sum(g)) <= _RELATIVE_GRADIENT_TOL:
             return SimplexSolution.of(*given, g / np.sum(g), 1, Stop.CONVERGED)
     size, support, used, optimal = _size(B, v), _Support(B, v), 0, False
     while True:
         j, slope = support.entering()
-        optimal = slope >= -_TOLERANCE * size or j in support.indices
+        optimal = slope >= -_RELATIVE_GRADIENT_TOL * size or j in support.indices
         if optimal:
             break
         count, better = support.pivot(j)
@@ -193,7 +182,7 @@ def active_set(B: Array, v: Array) -> SimplexSolution:
     g = np.zeros_like(v)
     g[support.indices] = support.weights
     solution = SimplexSolution.of(*given, g, used, Stop.CONVERGED)
-    return solution if optimal or solution.gap <= _TOLERANCE else replace(solution, stop=Stop.PRECISION)
+    return solution if optimal or solution.gap <= _RELATIVE_GRADIENT_TOL else replace(solution, stop=Stop.PRECISION)
 
 
 def programme(problem: DensityProblem, bandwidth: float) -> tuple[Array, Array]:

@@ -27,16 +27,6 @@ from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.paths import WIDTH_FACTORS, KernelGrid
 from fewkern.select.search import class_grid
 
-__all__ = [
-    "CVPlan",
-    "CrossValidated",
-    "Family",
-    "Selected",
-    "absent_class",
-    "cross_validate",
-    "select_setting",
-]
-
 Family: TypeAlias = LqFamily | ForwardFamily
 
 # Widths are compared on at most this number of samples, with at most this number of candidates (methods K6).
@@ -285,12 +275,12 @@ def cross_validate(
         misses.append(np.concatenate([part.misses(model) for part, model in zip(parts, models)]))
         errors.append(float(np.sum(misses[-1])) / weight)
         sizes.append(sum(model.size for model in models))
-        if _is_hopeless(errors, sizes, n):
+        if _is_clearly_worse(errors, sizes, n):
             break
     return CrossValidated(samples, parts, tuple(path), np.stack(misses))
 
 
-def _is_hopeless(errors: Sequence[float], sizes: Sequence[float], n: int) -> bool:
+def _is_clearly_worse(errors: Sequence[float], sizes: Sequence[float], n: int) -> bool:
     """Whether the last two models are larger than the best so far and worse by two standard errors."""
     least = min(errors)
     bound = least + 2 * math.sqrt(least * (1 - least) / n) + 1 / n
@@ -333,7 +323,7 @@ class _HeldOutFold:
 def _table(
     paths: Sequence[CrossValidated | None], settings: tuple[float, ...], family: Family
 ) -> tuple[Array, Array, Array]:
-    """Errors, their standard errors, and numbers of vectors: one row per path, infinite where nothing was computed."""
+    """Errors, their standard errors, and numbers of vectors: one row per path, infinite where not computed."""
     error, std_error, size = (np.full((len(paths), len(settings)), np.inf) for _ in range(3))
     for k, path in enumerate(paths):
         if path is not None:

@@ -32,8 +32,6 @@ from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
-__all__ = ["CONSTRAINTS", "class_expansion", "fit_fisher"]
-
 # With fewer samples in a class the midpoint rule is used: there is nothing to calibrate on.
 _MIN_CALIBRATION_SAMPLES = 5
 # Choices are made on at most this number of rows (methods K6): the folds of a fit cost as much as a few hundred of
@@ -41,9 +39,7 @@ _MIN_CALIBRATION_SAMPLES = 5
 CHOICE_ROWS = 5000
 
 # Constraints of the parameters that the classifiers share.
-CONSTRAINTS: dict[str, list[Any]] = constraints(
-    "kernel", "prefer", "max_vectors", "class_weight", "cv", "random_state", "verbose"
-)
+CONSTRAINTS: dict[str, list[Any]] = constraints("kernel", "prefer", "max_vectors", "class_weight", "cv", "random_state")
 
 
 def fit_fisher(estimator: Any, population: Population, family: Family) -> FittedDiscriminant:

@@ -20,8 +20,6 @@ from fewkern.core.path import Stop, peel
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
 
-__all__ = ["MAX_VECTORS", "MAX_VECTORS_MULTICLASS", "ForwardFamily", "ForwardPath", "forward_columns"]
-
 # A column is linearly dependent on those taken if less than this fraction of its squared norm remains.
 _MIN_SQUARED_NORM_SHARE = 1e-10
 # Largest number of vectors that cross-validation compares (methods K6): two classes, several classes, which share the
@@ -44,7 +42,7 @@ class ForwardPath:
     projections: Array
     """``Q' Y``, ``(L + 1, p)``."""
     stop: Stop
-    """LIMIT, RANK, or FITNESS where nothing of the targets is left."""
+    """LIMIT, RANK, or FITNESS where the residual of the targets is zero."""
 
     @property
     def size(self) -> int:
@@ -195,7 +193,7 @@ class ForwardFamily:
                 return
 
     def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedDiscriminant:
-        """The model of one size, or smaller where no column is left or nothing of the targets."""
+        """The model of one size, or smaller where no independent column or no residual is left."""
         path = forward_columns(K, Y, int(setting), weights)
         m = path.discriminant(path.size)
         return FittedDiscriminant(

@@ -14,8 +14,6 @@ from fewkern.fisher.forward import MAX_VECTORS, MAX_VECTORS_MULTICLASS, ForwardF
 from fewkern.populations import labelled_population
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 
-__all__ = ["ForwardKernelFisher"]
-
 
 class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     r"""Kernel Fisher discriminant by orthogonal forward selection (kFDA_OLS) for two or more classes.
@@ -41,7 +39,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         How the number of vectors is chosen: the one of least cross-validated error, or the smallest one whose error is
         within half a standard error ("balanced") or one standard error ("sparse") of it.
-    class_weight, cv, random_state, verbose
+    class_weight, cv, random_state
         As in :class:`SparseKernelFisher`.
 
     Attributes
@@ -111,7 +109,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         class_weight: Any = None,
         cv: Any = 5,
         random_state: Any = 0,
-        verbose: Any = False,
     ) -> None:
         self.kernel = kernel
         self.n_vectors = n_vectors
@@ -120,7 +117,6 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         self.class_weight = class_weight
         self.cv = cv
         self.random_state = random_state
-        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> ForwardKernelFisher:

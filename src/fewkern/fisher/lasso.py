@@ -16,8 +16,6 @@ from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop
 from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, row_norms
 
-__all__ = ["MAX_ITERATIONS", "duality_gap", "lasso_rows"]
-
 # Rounds of adding violators, for several targets also steps within a round; and steps of (8) in lq.py.
 MAX_ITERATIONS = 1000
 
@@ -31,7 +29,7 @@ _MIN_VIOLATORS_PER_ROUND = 10
 _NEW_COEF = 1e-30
 # Shift of a support's Gram matrix, in units of its mean diagonal, for nearly dependent columns.
 _SHIFT_IN_MEAN_DIAGONAL = 1e-12
-# The group lasso on a support is solved to this share of the gap that is asked for on all columns.
+# The group lasso on a support is solved to this share of the tolerance of the gap on all columns.
 _INNER_GAP_SHARE = 0.3
 # Steps of (8) per sweep over single rows of the group lasso.
 _STEPS_PER_SWEEP = 3

@@ -31,14 +31,6 @@ from fewkern.fisher.problem import (
     summed_problem,
 )
 
-__all__ = [
-    "PENALTIES",
-    "LqFamily",
-    "lq_fit",
-    "lq_path",
-    "max_penalty",
-]
-
 # Relative change of J that ends the iteration, and the smallest one that rounding allows, in units of rounding.
 _RELATIVE_CHANGE, _MIN_CHANGE_IN_EPS = 1e-8, 4
 # Relative change of J below which a Newton step is tried.

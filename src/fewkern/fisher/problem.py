@@ -22,20 +22,6 @@ from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
 from fewkern.select.selection import SelectionRule, choose_basis
 
-__all__ = [
-    "ActiveSet",
-    "Candidates",
-    "Ending",
-    "FittedDiscriminant",
-    "Discriminant",
-    "PenalizedProblem",
-    "kernel_scale",
-    "penalized_problem",
-    "ridge_rows",
-    "row_norms",
-    "summed_problem",
-]
-
 # All distinct samples are candidates up to this number; beyond it, this number of them, chosen by the gain rule of FVS
 # (methods K6).
 # With several classes (8) starts with all candidates alive, and a step costs their number cubed.

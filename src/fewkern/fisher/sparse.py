@@ -13,7 +13,7 @@ from sklearn.base import clone
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, kept_importances
+from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, kept_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.path import Stop
@@ -24,8 +24,6 @@ from fewkern.fisher.problem import Candidates, penalized_problem
 from fewkern.fisher.targets import fisher_targets, least_squares_scores
 from fewkern.populations import labelled_population
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
-
-__all__ = ["FisherPath", "SparseKernelFisher", "fisher_path"]
 
 # The smallest penalty of an automatic path, over the one that keeps nothing for q = 1.
 _PATH_PENALTY_RATIO = 1e-3
@@ -121,7 +119,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     of the length scale of least error is then followed on all samples and candidates, and ``prefer`` decides on the
     penalty.
 
-    *Deviations from the paper.* The bias is not penalized by default. Repeated samples are one candidate. The decision
+    *Deviations from the paper.* The bias is not penalized. Repeated samples are one candidate. The decision
     is not at the midpoint of the targets but where a logistic regression on held-out scores has equal posteriors. The
     iteration starts from the solution for ``q = 1`` (two classes) and ends at a relative change of 1e-8, not 1e-5.
 
@@ -155,6 +153,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **CONSTRAINTS,
+        **constraints("verbose"),
         "q": [Interval(Real, 0, 2, closed="right")],
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
     }

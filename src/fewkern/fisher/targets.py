@@ -26,8 +26,6 @@ from fewkern.core.scores import ClassScores
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
-__all__ = ["AffineScores", "FisherTargets", "fisher_targets", "fit_posterior", "least_squares_scores"]
-
 # Ridge on the slopes of the logistic regression, for unit weight and targets of unit scale.
 _RIDGE_PER_WEIGHT = 1e-3
 # Relative gain per step at which it ends: the slopes are few, and probabilities should not depend on the order of rows.

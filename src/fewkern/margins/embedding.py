@@ -11,20 +11,8 @@ from fewkern.arrays.linalg import generalized_eigh
 from fewkern.arrays.namespace import Array
 from fewkern.core.path import Peeled, Stop, peel
 from fewkern.margins.graphs import GraphPair
-from fewkern.margins.problems import norm, reflect, reflect_both
 from fewkern.margins.rules import GraphRule
 from fewkern.select.axes import Spread
-
-__all__ = [
-    "Embedding",
-    "ScatterDeflation",
-    "as_columns",
-    "embedding_of_sums",
-    "graph_embedding",
-    "penalty_rank",
-    "principal_space",
-    "regularized_scatter",
-]
 
 # Singular values below this fraction of the largest are outside of the span.
 _SPAN_RTOL = 1e-10
@@ -40,6 +28,70 @@ _MIN_RIDGE = 1e-13
 _RANK_RTOL, _RANK_RTOL_BESIDE_S = 1e-10, 1e-24
 # No direction is left once the trace of the penalty scatter has fallen to this fraction of its first value.
 _FLAT_TRACE_RATIO = 1e-12
+
+
+def norm(w: Array) -> float:
+    """Euclidean length of a vector, by pairwise summation."""
+    return float(np.sqrt(np.sum(w * w)))
+
+
+def reflect(A: Array, u: Array) -> tuple[Array, Array]:
+    """``A H`` without its first column, and ``A u``, for the reflection ``H`` of the unit vector ``u`` to an axis."""
+    sign = -1.0 if float(u[0]) < 0 else 1.0
+    # v = u + sign(u_1) e_1: no cancellation, and v'v = 2 (1 + |u_1|)
+    Au = A @ u
+    Av = Au + sign * A[:, 0]
+    scale = 1.0 / (1.0 + abs(float(u[0])))
+    return A[:, 1:] - (scale * Av)[:, None] * u[None, 1:], Au
+
+
+def reflect_both(S: Array, u: Array) -> Array:
+    """``H S H`` without its first row and column: a symmetric matrix in the complement of ``u``."""
+    return reflect(reflect(S, u)[0].T, u)[0]
+
+
+@dataclass(frozen=True)
+class Reflected:
+    """Centered features in coordinates of the complement of the directions removed.
+
+    A Householder reflection maps a removed direction to the first axis, which is dropped: the dimension shrinks by one,
+    and the directions are orthonormal to rounding.
+    """
+
+    A: Array
+    """One row per sample."""
+    Q: Array
+    """Maps the complement back to the original coordinates."""
+    W: Array
+    """Removed directions: orthonormal columns in original coordinates."""
+
+    @classmethod
+    def start(cls, Z: Array, V: Array | None = None) -> Reflected:
+        """The features ``Z``, centered by the caller; with ``V``, in the span of its orthonormal columns."""
+        Q = np.eye(Z.shape[1]) if V is None else V
+        return cls(Z if V is None else Z @ V, Q, np.zeros((Q.shape[0], 0)))
+
+    @property
+    def dimension(self) -> int:
+        """Number of remaining directions."""
+        return int(self.A.shape[1])
+
+    def largest_norm(self) -> float:
+        """Length of the longest deflated sample."""
+        return float(np.max(np.sum(self.A * self.A, axis=1))) ** 0.5 if self.dimension else 0.0
+
+    def without(self, U: Array) -> tuple[Reflected, Array]:
+        """The complement of the orthonormal columns of ``U``, and the projections of the samples on them."""
+        A, Q = self.A, self.Q
+        directions, features = [self.W], []
+        while U.shape[1]:
+            u = U[:, 0] / norm(U[:, 0])
+            A, z = reflect(A, u)
+            Q, w = reflect(Q, u)
+            U = reflect(U.T, u)[0].T[:, 1:]
+            directions.append(w[:, None])
+            features.append(z)
+        return Reflected(A, Q, np.concatenate(directions, axis=1)), np.stack(features, axis=1)
 
 
 @dataclass(frozen=True)

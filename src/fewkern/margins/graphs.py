@@ -1,7 +1,7 @@
 """Weights between samples, and the scatter they give: no n x n matrix for weights that classes define.
 
-A graph pair says which samples belong together (*intrinsic*) and which should be apart (*penalty*). A direction finder
-asks a graph for its scatter ``Z' L Z``, ``L = diag(V 1) - V``; a margin method also asks for the pairs.
+A graph pair says which samples belong together (*intrinsic*) and which should be apart (*penalty*). Ratios of
+scatters use ``Z' L Z`` with ``L = diag(V 1) - V``; margin methods also use the pairs.
 """
 
 from __future__ import annotations
@@ -16,19 +16,6 @@ from fewkern.arrays.linalg import class_sums, neg_squared_distances, one_hot, we
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import sparse_edges, sparse_laplacian_scatter
 from fewkern.arrays.storable import storable
-
-__all__ = [
-    "AllPairs",
-    "Degrees",
-    "Edges",
-    "Factor",
-    "GraphPair",
-    "LocalAffinity",
-    "SparseWeights",
-    "Weights",
-    "WithinClasses",
-    "between_classes",
-]
 
 
 class Weights(Protocol):
@@ -95,8 +82,9 @@ class AllPairs:
 
     def removed_edges(self) -> tuple[Array, Array]:
         """Ends ``i > j`` of the edges that are left out."""
-        i, j, _ = sparse_edges(self.removed, self.importance)
-        return i, j
+        if self.removed is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return sparse_edges(self.removed, self.importance)[:2]
 
     def edges(self) -> Edges:
         """The pairs one by one: ``O(n^2)`` of them."""
@@ -105,8 +93,7 @@ class AllPairs:
         keep = np.tril(np.ones((n, n), dtype=bool), k=-1)
         if self.codes is not None:
             keep = keep & (self.codes[:, None] != self.codes[None, :])
-        if self.removed is not None:
-            keep[self.removed_edges()] = False
+        keep[self.removed_edges()] = False
         i, j = np.nonzero(keep)
         return Edges(i, j, np.full(len(i), self.v), p[i] * p[j])
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from sys import float_info
 from typing import NamedTuple
 
@@ -28,9 +29,11 @@ from fewkern.arrays.linalg import (
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.numerics import quiet
 from fewkern.core.path import Stop
-from fewkern.margins.problems import HingeProblem, HingeSolution, norm, relative_error
+from fewkern.margins.embedding import norm
 
-__all__ = ["GAP_RTOL", "MAX_ITERATIONS", "minimize_hinge"]
+# The best bias is a weighted quantile; sums of weights that differ by less than this fraction are equal.
+_TIE_RTOL = 1e-12
+
 
 # Relative duality gap at which a problem counts as solved.
 GAP_RTOL = 1e-9
@@ -55,18 +58,106 @@ _STEP_FRACTION = 0.99
 _PATIENCE_STEPS_NEAR, _PATIENCE_STEPS_FAR, _NEAR_ERROR = 3, 20, 1e-6
 
 
-def minimize_hinge(problem: HingeProblem, start: Array | None = None) -> HingeSolution:
-    """Minimize a sum of hinges.
+@dataclass(frozen=True)
+class HingeProblem:
+    r"""Half the squared length of ``w`` plus a weighted sum of hinges (methods A1, B2).
 
-    Parameters
-    ----------
-    problem : HingeProblem
-    start : array of shape (n,) or None
-        Multipliers to start from, feasible in the dual.
-    Returns
-    -------
-    HingeSolution
+    .. math:: \tfrac12 \|w\|^2 - g^T w + \sum_i C_i (h_i - s_i (\langle w, x_i \rangle + b))_+
+
+    with the dual :math:`\max_\alpha h^T \alpha - \tfrac12 \|g + \sum_i \alpha_i s_i x_i\|^2` over
+    :math:`0 \le \alpha_i \le C_i`, :math:`\sum_i s_i \alpha_i = 0` (only with a bias).
     """
+
+    X: Array
+    """The ``x_i``, ``(n, q)``."""
+    signs: Array
+    """``s_i``: one or minus one."""
+    targets: Array
+    """``h_i``."""
+    C: Array
+    """Positive."""
+    bias: bool = True
+    """Whether ``b`` is free; otherwise it is zero."""
+    linear: Array | None = None
+    """``g``; None is zero."""
+
+    @cached_property
+    def g(self) -> Array:
+        """The linear term as an array."""
+        return np.zeros(self.X.shape[1]) if self.linear is None else self.linear
+
+    @cached_property
+    def size(self) -> float:
+        """Scale of a margin."""
+        return 1.0 + float(np.max(np.abs(self.targets)))
+
+    def combination(self, a: Array) -> Array:
+        """``sum_i a_i s_i x_i``."""
+        return self.X.T @ (self.signs * a)
+
+    def shortfall(self, w: Array) -> Array:
+        """``h_i - s_i <w, x_i>``: the shortfall from the margin without a bias."""
+        return self.targets - self.signs * (self.X @ w)
+
+    def primal(self, w: Array, short: Array) -> float:
+        """Value at ``w`` with the shortfalls ``short``, bias included."""
+        return 0.5 * float(w @ w) - float(self.g @ w) + float(self.C @ np.maximum(short, 0.0))
+
+    def best_bias(self, short: Array) -> float:
+        """The ``b`` that minimizes the hinges, for shortfalls ``short`` without it."""
+        return _best_bias(self.signs, short, self.C) if self.bias else 0.0
+
+    def solution(self, a: Array, b: float | None = None) -> HingeSolution:
+        """The pair ``(w(a), b)`` of feasible multipliers, with its duality gap; the best bias if none is given."""
+        w = self.g + self.combination(a)
+        short = self.shortfall(w)
+        b = self.best_bias(short) if b is None else b
+        primal = self.primal(w, short - self.signs * b)
+        dual = float(self.targets @ a) - 0.5 * float(w @ w)
+        return HingeSolution(w, b, a, primal, dual, relative_error(primal, dual), 0, Stop.CONVERGED)
+
+
+@dataclass(frozen=True)
+class HingeSolution:
+    """Minimizer of a sum of hinges and its certificate."""
+
+    w: Array
+    bias: float
+    alpha: Array
+    primal: float
+    dual: float
+    error: float
+    """Relative duality gap or infeasibility, the larger one."""
+    n_iter: int
+    stop: Stop
+    """CONVERGED, PRECISION or MAX_ITER."""
+
+
+def hinge_at_zero(signs: Array, targets: Array, C: Array) -> float:
+    r""":math:`\min_b \sum_i C_i (h_i - s_i b)_+`: the value at ``w = 0``, the cap of all steps (methods A3.3)."""
+    b = _best_bias(signs, targets, C)
+    return float(C @ np.maximum(targets - signs * b, 0.0))
+
+
+def _best_bias(signs: Array, targets: Array, C: Array) -> float:
+    """The minimizer: the slope in ``b`` rises by ``C_i`` at every ``s_i h_i``, so it is a weighted quantile."""
+    breaks = signs * targets
+    order = np.argsort(breaks, kind="stable")
+    rising = np.cumsum(C[order])
+    below = float(np.sum(np.where(signs > 0, C, 0.0)))
+    place = int(np.count_nonzero(rising < below * (1 - _TIE_RTOL)))
+    return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
+
+
+def relative_error(primal: float, dual: float, infeasibility: float = 0.0) -> float:
+    """Duality gap relative to the two values, or the infeasibility if that is larger; infinite after an overflow."""
+    gap = abs(primal - dual) / max(abs(primal) + abs(dual), float_info.min)
+    error = max(gap, infeasibility)
+    return error if math.isfinite(error) else math.inf
+
+
+def minimize_hinge(problem: HingeProblem, start: Array | None = None) -> HingeSolution:
+    """Minimize a sum of hinges; ``start`` are multipliers that are feasible in the dual."""
     with quiet():  # overflow ends the loop
         return _minimize(problem, start)
 
@@ -98,10 +189,7 @@ def _minimize(problem: HingeProblem, start: Array | None) -> HingeSolution:
 
 
 class _Point(NamedTuple):
-    """An interior point: surplus ``t`` over the margin with multiplier ``a``, shortfall ``xi`` with ``u``.
-
-    The change of a point is one too.
-    """
+    """An interior point, or a step: surplus ``t`` over the margin with multiplier ``a``, shortfall ``xi``, ``u``."""
 
     w: Array
     b: float
@@ -117,15 +205,11 @@ class _Point(NamedTuple):
 
     def longest(self, move: _Point) -> float:
         """Longest step, up to ``1 / _STEP_FRACTION``, that keeps slacks and multipliers from going below zero."""
-        return min(_longest(x, dx) for x, dx in zip(self[2:], move[2:]))
+        return 1.0 / max(*(float(np.max(-dx / x)) for x, dx in zip(self[2:], move[2:])), _STEP_FRACTION)
 
     def moved(self, move: _Point, step: float) -> _Point:
         """The point after a step."""
         return _Point(*(x + step * dx for x, dx in zip(self, move)))
-
-
-def _longest(x: Array, dx: Array) -> float:
-    return 1.0 / max(float(np.max(-dx / x)), _STEP_FRACTION)
 
 
 @dataclass(frozen=True)
@@ -175,7 +259,7 @@ def _next_point(problem: HingeProblem, here: _Residuals) -> _Point:
         da = theta * (r - signs * (X @ dw + db))
         return _Point(dw, db, da, -da, (c1 - point.t * da) / point.a, (c2 + point.xi * da) / point.u)
 
-    # Predictor: straight at the solution; it says how far the corrector may aim.
+    # Predictor: straight at the solution; its step length sets the target of the corrector.
     ahead = move(-point.a * point.t, -point.u * point.xi)
     sigma = (point.moved(ahead, min(1.0, point.longest(ahead))).mu / point.mu) ** 3
     aim = sigma * point.mu
@@ -279,8 +363,7 @@ def _crossover(problem: HingeProblem, a: Array) -> HingeSolution | None:
     K = s[:, None] * (own @ own.T) * s[None, :]
     right = problem.targets[free] - s * (own @ w)
     if problem.bias:
-        K = np.concatenate([K, s[:, None]], axis=1)
-        K = np.concatenate([K, np.append(s, 0.0)[None, :]], axis=0)
+        K = np.block([[K, s[:, None]], [s[None, :], np.zeros((1, 1))]])
         right = np.append(right, -np.sum(signs * fixed))
     solved = solve_or_none(K, right) if count <= q + 1 else None
     if solved is None and count <= _MAX_DEPENDENT_MULTIPLIERS:

@@ -21,8 +21,6 @@ from fewkern.arrays.linalg import sum_by_index
 from fewkern.arrays.namespace import Array
 from fewkern.margins.graphs import AllPairs
 
-__all__ = ["OrderedPairs", "prefix_dominance", "ranked_sums"]
-
 # The pairs of the smoothed band are listed if there are at most this many per sample.
 _MAX_BAND_PAIRS_PER_SAMPLE = 40
 
@@ -34,23 +32,22 @@ def _running(a: Array) -> Array:
     return total
 
 
-def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array]) -> list[list[Array]]:
+def prefix_dominance(rank_at: Array, queries: Array, columns: Array) -> Array:
     """For every rank ``t`` and its query position: sums of the columns at earlier positions with a rank below ``t``.
 
     Parameters
     ----------
     rank_at : integer array of shape (n,)
         A permutation: the rank of the sample at every position.
-    queries : list of integer arrays of shape (n,)
-        Entry ``t`` of each is the position that belongs to rank ``t``, from 0 to ``n``.
-    columns : list of arrays of shape (n,)
+    queries : integer array of shape (k, n)
+        Entry ``t`` of a query is the position that belongs to rank ``t``, from 0 to ``n``.
+    columns : array of shape (n, c)
         Values by position.
 
     Returns
     -------
-    list of lists of arrays of shape (n,)
-        One list per query, one array per column; entry ``t`` sums over positions below ``query[t]`` with rank below
-        ``t``.
+    array of shape (k, n, c)
+        Entry ``t`` of a query sums over positions below ``query[t]`` with rank below ``t``.
 
     Notes
     -----
@@ -62,11 +59,9 @@ def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array])
     size = 1 << bits
     rank = np.concatenate([rank_at, np.arange(n, size)])
     # one row per position, and one per query: all columns and queries are looked up together
-    values = np.stack(columns, axis=1)
-    width, count = len(columns), len(queries)
-    values = np.concatenate([values, np.zeros((size - n, width))], axis=0)
-    ends = np.stack(queries)
-    ends = np.concatenate([ends, np.zeros((count, size - n), dtype=np.int64)], axis=1)
+    width, count = columns.shape[1], len(queries)
+    values = np.concatenate([columns, np.zeros((size - n, width))], axis=0)
+    ends = np.concatenate([queries, np.zeros((count, size - n), dtype=np.int64)], axis=1)
     totals: Array = np.zeros((count, size, width))
     for bit in range(bits - 1, -1, -1):
         half, nodes = 1 << bit, size >> (bit + 1)
@@ -84,8 +79,7 @@ def prefix_dominance(rank_at: Array, queries: list[Array], columns: list[Array])
         totals = totals.reshape(count, nodes, 2 * half, width)
         totals[:, :, half:, :] += found - running[:-1:half, :][None, :, None, :]
         ends = np.concatenate([lower[:, :, :half], inside[:, :, half:] - lower[:, :, half:]], axis=2)
-    totals = totals.reshape(count, size, width)
-    return [[totals[k, :n, c] for c in range(width)] for k in range(count)]
+    return totals.reshape(count, size, width)[:, :n]
 
 
 def _arrange(s: Array, margins: list[float], codes: Array | None) -> tuple[Array, list[Array], list[Array]]:
@@ -112,23 +106,23 @@ def _arrange(s: Array, margins: list[float], codes: Array | None) -> tuple[Array
 
 
 def ranked_sums(
-    s: Array, columns: list[Array], margins: list[float], codes: Array | None = None
-) -> list[tuple[list[Array], list[Array]]]:
+    s: Array, columns: Array, margins: list[float], codes: Array | None = None
+) -> list[tuple[Array, Array]]:
     """Sums of the columns over the violating partners of every sample, below it and above it in the order.
 
     Parameters
     ----------
     s : array of shape (n,)
         Scores of the samples, which come in the order that the pairs should keep.
-    columns : list of arrays of shape (n,)
+    columns : array of shape (n, c)
     margins : list of float
     codes : integer array of shape (n,) or None
         Only partners with the same code.
 
     Returns
     -------
-    list of (list of arrays, list of arrays), one per margin
-        Entry ``i`` of the first ones sums over ``j < i`` with ``s_j > s_i - m``, of the second ones over ``k > i`` with
+    list of (array of shape (n, c), array of shape (n, c)), one per margin
+        Row ``i`` of the first sums over ``j < i`` with ``s_j > s_i - m``, of the second over ``k > i`` with
         ``s_k < s_i + m``.
     """
     position, lower, upper = _arrange(s, margins, codes)
@@ -137,20 +131,15 @@ def ranked_sums(
     by_rank: Any = slice(None) if codes is None else np.argsort(codes, kind="stable")
     back: Any = slice(None) if codes is None else np.argsort(by_rank, kind="stable")
     rank_at = position if codes is None else back[position]
-    own = [c[by_rank] for c in columns]
-    by_position = [c[position] for c in columns]
-    lower = [q[by_rank] for q in lower]
-    upper = [q[by_rank] for q in upper]
-    prefix = prefix_dominance(rank_at, lower + upper, by_position)
-    below_rank = [_running(c)[:-1] for c in own]
-    running = [_running(c) for c in by_position]
-    out = []
-    for k in range(len(margins)):
-        down = [(b - p)[back] for b, p in zip(below_rank, prefix[k])]
-        # positions before the upper end, less those of lower rank, less the sample itself
-        up = [(r[upper[k]] - p - c)[back] for r, p, c in zip(running, prefix[len(margins) + k], own)]
-        out.append((down, up))
-    return out
+    own, by_position = columns[by_rank], columns[position]
+    lower, upper = ([ends[by_rank] for ends in query] for query in (lower, upper))
+    prefix = prefix_dominance(rank_at, np.stack(lower + upper), by_position)
+    below_rank, running = _running(own)[:-1], _running(by_position)
+    # above: positions before the upper end, less those of lower rank, less the sample itself
+    return [
+        ((below_rank - down)[back], (running[ends] - up - own)[back])
+        for ends, down, up in zip(upper, prefix, prefix[len(margins) :])
+    ]
 
 
 @dataclass(frozen=True)
@@ -162,24 +151,21 @@ class OrderedPairs:
 
     p: Array
     codes: Array | None
-    removed: tuple[Array, Array] | None
+    removed: tuple[Array, Array]
     """Upper and lower ranks of pairs that do not count."""
 
     @classmethod
     def arranged(cls, pairs: AllPairs, order: Array) -> OrderedPairs:
         """The pairs in an order of the samples from the lowest projection to the highest."""
-        removed = None
-        if pairs.removed is not None:
-            rank = np.argsort(order, kind="stable")
-            i, j = (rank[ends] for ends in pairs.removed_edges())
-            removed = (np.maximum(i, j), np.minimum(i, j))
+        rank = np.argsort(order, kind="stable")
+        i, j = (rank[ends] for ends in pairs.removed_edges())
         codes = None
         if pairs.codes is not None:
             codes = pairs.codes[order]
             # NumPy sorts integers of 16 bits by radix sort, much faster than wider ones
             if int(np.max(codes)) <= np.iinfo(np.int16).max:
                 codes = codes.astype(np.int16)
-        return cls(pairs.importance[order], codes, removed)
+        return cls(pairs.importance[order], codes, (np.maximum(i, j), np.minimum(i, j)))
 
     def balance(self) -> Array:
         """Per sample: partners below less partners above, the gradient when every pair violates (methods B4)."""
@@ -195,38 +181,32 @@ class OrderedPairs:
             last = running[np.searchsorted(group, group, side="right")]
             own = running[:-1]
             c = c - ((own - first) - (last - own - q))[back]
-        if self.removed is not None:
-            i, j = self.removed
-            n = int(p.shape[0])
-            c = c - sum_by_index(p[j], i, n) + sum_by_index(p[i], j, n)
-        return p * c
+        (i, j), n = self.removed, len(p)
+        return p * (c - sum_by_index(p[j], i, n) + sum_by_index(p[i], j, n))
 
     def huber(self, s: Array, m: float, mu: float) -> tuple[float, Array]:
         r"""Value and gradient of the smoothed sum, with
         :math:`h_\mu(t) = [(m + \mu - t)_+^2 - (m - \mu - t)_+^2] / (4 \mu)` in place of :math:`(m - t)_+`."""
         s = s - np.mean(s)
         p = self.p
-        columns = [p, p * s, p * s * s]
+        columns = np.stack([p, p * s, p * s * s], axis=1)
         value, g = 0.0, np.zeros_like(s)
         margins = [m + mu, m - mu]
         for sign, codes in self._terms():
             sums = ranked_sums(s, columns, margins, codes)
-            for outer, width, (down, up) in zip((1.0, -1.0), margins, sums):
-                a, b = width - s, width + s
+            for outer, width, (below, above) in zip((1.0, -1.0), margins, sums):
+                a, b, down, up = width - s, width + s, below.T, above.T
                 factor = sign * outer / (4 * mu)
                 value += factor * float(np.sum(p * (a * a * down[0] + 2 * a * down[1] + down[2])))
                 # partners above: (width - s_k + s_i); partners below: (width - s_i + s_j)
                 g = g + (2 * factor) * p * ((b * up[0] - up[1]) - (a * down[0] + down[1]))
-        if self.removed is not None:
-            i, j = self.removed
-            n = int(s.shape[0])
-            t = s[i] - s[j]
-            both = p[i] * p[j]
-            for outer, width in zip((1.0, -1.0), margins):
-                left = np.maximum(width - t, 0.0)
-                value -= outer / (4 * mu) * float(np.sum(both * left * left))
-                slope = outer / (2 * mu) * both * left
-                g = g + sum_by_index(slope, i, n) - sum_by_index(slope, j, n)
+        (i, j), n = self.removed, len(p)
+        both = p[i] * p[j]
+        for outer, width in zip((1.0, -1.0), margins):
+            left = np.maximum(width - (s[i] - s[j]), 0.0)
+            value -= outer / (4 * mu) * float(np.sum(both * left * left))
+            slope = outer / (2 * mu) * both * left
+            g = g + sum_by_index(slope, i, n) - sum_by_index(slope, j, n)
         return value, g
 
     def huber_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
@@ -242,13 +222,10 @@ class OrderedPairs:
                 H = H + (difference * (self.p[i] * self.p[j])[:, None]).T @ difference
         else:
             H = self._tabled_curvature(s, X, m, mu)
-        if self.removed is not None:
-            i, j = self.removed
-            t = s[i] - s[j]
-            both = np.where(np.abs(m - t) < mu, self.p[i] * self.p[j], 0.0)
-            difference = X[i] - X[j]
-            H = H - (difference * both[:, None]).T @ difference
-        return H / (2 * mu)
+        i, j = self.removed
+        both = np.where(np.abs(m - (s[i] - s[j])) < mu, self.p[i] * self.p[j], 0.0)
+        difference = X[i] - X[j]
+        return (H - (difference * both[:, None]).T @ difference) / (2 * mu)
 
     def _band(self, s: Array, m: float, mu: float) -> tuple[Array, Array] | None:
         """The pairs with ``|m - (s_i - s_j)| < mu`` one by one, if they are few: a narrow window of one sort."""
@@ -296,12 +273,30 @@ class OrderedPairs:
             first = lower[position]
             count, total = running[:-1] - running[first], moment[:-1] - moment[first]
             value += sign * float(np.sum(ps * ((m - ss) * count + total)))
-        if self.removed is not None:
-            i, j = self.removed
-            left = np.maximum(m - np.abs(s[i] - s[j]), 0.0)
-            value -= float(np.sum(self.p[i] * self.p[j] * left))
-        return value
+        i, j = self.removed
+        return value - float(np.sum(self.p[i] * self.p[j] * np.maximum(m - np.abs(s[i] - s[j]), 0.0)))
 
     def _terms(self) -> list[tuple[float, Array | None]]:
         """All pairs, less those inside a class."""
         return [(1.0, None)] if self.codes is None else [(1.0, None), (-1.0, self.codes)]
+
+
+@dataclass(frozen=True)
+class RankedLoss:
+    """The convex objective over pairs of one common weight, in the order of the rows of ``X``."""
+
+    S: Array
+    X: Array
+    pairs: OrderedPairs
+    margin: float
+    weight: float
+
+    def smooth(self, w: Array, mu: float) -> tuple[float, Array]:
+        value, g = self.pairs.huber(self.X @ w, self.margin, mu * self.margin)
+        Sw = self.S @ w
+        return 0.5 * float(w @ Sw) + self.weight * value, Sw + self.weight * (self.X.T @ g)
+
+    def curvature(self, w: Array, mu: float) -> Array:
+        """Second derivative."""
+        H = self.pairs.huber_curvature(self.X @ w, self.X, self.margin, mu * self.margin)
+        return self.S + self.weight * H

@@ -11,17 +11,15 @@ from fewkern.arrays.linalg import least_squares, sum_by_index
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop, peel
-from fewkern.margins.hinge import minimize_hinge
-from fewkern.margins.problems import HingeProblem, HingeSolution, Reflected, hinge_at_zero, norm
-
-__all__ = ["MarginDirections", "MarginProblem", "MarginStep", "class_problems", "recursive_margin", "tube_problem"]
+from fewkern.margins.embedding import Reflected, norm
+from fewkern.margins.hinge import HingeProblem, HingeSolution, hinge_at_zero, minimize_hinge
 
 # Singular values below this fraction of the largest are dropped from a block of directions (methods A7).
 _BLOCK_RANK_RTOL = 1e-3
 # Problems whose share in a direction reaches this fraction of the largest count as equal.
 _EQUAL_SHARE_RATIO = 0.999
 # Largest relative error of a hyperplane that is used, and of dual coefficients that are not solved for again.
-_MAX_ERROR = 1e-5
+_MAX_RELATIVE_ERROR = 1e-5
 # A problem whose optimal value is within this fraction of its cap has no direction left. The tolerance of the interior
 # point is far below, or noise would be returned as directions.
 _FLAT_RTOL = 1e-6
@@ -97,7 +95,7 @@ class MarginDirections:
     n_iter: int
     """Interior point iterations in all."""
     unsolved: float
-    """Largest relative error of a hyperplane that was not solved in so many iterations; zero if all were."""
+    """Largest relative error of a hyperplane that did not converge within the iteration limit; zero if all did."""
 
 
 def recursive_margin(
@@ -182,7 +180,7 @@ class _MarginDeflation:
                 continue
             if solution.stop == Stop.MAX_ITER:
                 self.unsolved = max(self.unsolved, solution.error)
-            if solution.error > _MAX_ERROR:
+            if solution.error > _MAX_RELATIVE_ERROR:
                 return Stop.MAX_ITER if solution.stop == Stop.MAX_ITER else Stop.PRECISION
             found.append((k, solution))
         if not found:
@@ -212,7 +210,7 @@ class _MarginDeflation:
         solution = minimize_hinge(problem, alpha)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
-        if solution.error > _MAX_ERROR:
+        if solution.error > _MAX_RELATIVE_ERROR:
             return solution
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
         length = norm(solution.w)
@@ -249,7 +247,7 @@ def _coefficients(space: Reflected, W: Array, B: Array, Z: Array) -> Array:
     if size == 0.0:
         return B
     off = float(np.max(np.abs(space.A @ (space.A.T @ B) - Z)))
-    if off <= _MAX_ERROR * size:
+    if off <= _MAX_RELATIVE_ERROR * size:
         return B
     rows = np.flatnonzero(np.any(B != 0, axis=1))
     columns = space.A[rows].T

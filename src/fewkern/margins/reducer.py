@@ -14,7 +14,7 @@ from fewkern.arrays.linalg import least_squares
 from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, move_fields
 from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.sampling import seed_from
-from fewkern.base import KernelEstimator, check_labelled, check_samples, check_weighted, constraints
+from fewkern.base import KernelEstimator, check_samples, constraints
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear, resolve_kernel
@@ -22,13 +22,8 @@ from fewkern.core.path import Stop
 from fewkern.core.population import InMemory, Population
 from fewkern.core.samples import Samples, with_indicators
 from fewkern.core.statistics import Statistics
-from fewkern.margins.graphs import GraphPair
-from fewkern.margins.rules import GraphRule, as_graph, build_pair
-from fewkern.populations import labelled_population, weighted_population
 from fewkern.select.axes import Spread, column_signs
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
-
-__all__ = ["REDUCER", "Features", "Reducer", "features_of_all", "on_host"]
 
 # Constraints of the parameters that all reducers have.
 REDUCER: dict[str, list[Any]] = constraints("n_components", "kernel", "class_weight", "max_vectors", "random_state")
@@ -157,19 +152,7 @@ def _row_sums(samples: Samples) -> Array:
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    """Base of transformers whose components are linear functions of the samples, or of their kernel features.
-
-    The methods about graphs are for those with a parameter ``graph``.
-    """
-
-    graph: Any
-
-    def set_params(self, **params: Any) -> Reducer:
-        """Set parameters; ``graph__neighbors=...`` works also while ``graph`` is a name."""
-        if any(key.startswith("graph__") for key in params) and "graph" in self._get_param_names():
-            self.graph = as_graph(params.pop("graph", self.graph), type(self).__name__)
-        super().set_params(**params)
-        return self
+    """Base of transformers whose components are linear functions of the samples, or of their kernel features."""
 
     @rowwise
     def transform(self, X: Any) -> Array:
@@ -233,48 +216,6 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         self.indices_ = asarray_like(np.zeros(0, dtype=np.int64), like)
         self.components_ = expansion.vectors
         self.mean_ = asarray_like(features.sample_mean().astype(float_dtype(features.samples.X)), like)
-
-    def _graph(self) -> GraphRule | GraphPair | tuple[Any, Any]:
-        return as_graph(self.graph, type(self).__name__)
-
-    def _needs_classes(self) -> bool:
-        graph = self._graph()
-        return isinstance(graph, GraphRule) and graph.supervised
-
-    def _additive_rule(self) -> GraphRule | None:
-        """The graph, if it is a rule whose scatters are sums over rows."""
-        graph = self._graph()
-        return graph if isinstance(graph, GraphRule) and graph.additive else None
-
-    def _rows_in_memory(self, X: Any, y: Any, sample_weight: Any) -> Population:
-        """Checked rows, with classes where the graph needs them."""
-        if self._needs_classes():
-            return InMemory(check_labelled(self, X, y, sample_weight))
-        return InMemory(check_weighted(self, X, sample_weight, minimum=2))
-
-    def _rows_of_collection(self, X: Any, y: Any, sample_weight: Any) -> Population:
-        """The rows of a Dask collection, for a graph whose scatters are sums over rows."""
-        rule = self._additive_rule()
-        if rule is None:
-            given = repr(self.graph) if isinstance(self.graph, (str, GraphRule)) else "that was given"
-            raise TypeError(
-                f"{type(self).__name__}: X is a Dask collection, and the graph {given} is one of pairs of samples, "
-                'which must be in memory; use graph="fisher" or "pca", or pass some of the rows in memory.'
-            )
-        if rule.supervised:
-            return labelled_population(self, X, y, sample_weight)
-        return weighted_population(self, X, sample_weight)
-
-    def _samples(self, population: Population, limit: int | None = None) -> Samples:
-        """Samples of the graph: all where the user gave their pairs, else at most ``limit``, or the usual sample."""
-        if not isinstance(self._graph(), GraphRule) and isinstance(population, InMemory):
-            return population.samples
-        samples = population.sample
-        return samples if limit is None or samples.pairwise else samples.drawn(limit)
-
-    def _pair(self, features: Features) -> GraphPair:
-        """The graph pair of the fitted samples."""
-        return build_pair(self._graph(), features.Z, features.samples, type(self).__name__)
 
 
 def on_host(population: Population) -> Population:

@@ -12,19 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.namespace import Array, asarray_like
 from fewkern.arrays.progress import progress
-from fewkern.arrays.validation import Interval, StrOptions, fit_context
+from fewkern.arrays.validation import Interval, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.path import Stop
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
-from fewkern.margins.embedding import principal_space
+from fewkern.margins.embedding import Reflected, principal_space
 from fewkern.margins.hinge import GAP_RTOL, MAX_ITERATIONS
-from fewkern.margins.problems import Reflected
 from fewkern.margins.recursion import MarginDirections, MarginProblem, class_problems, recursive_margin, tube_problem
 from fewkern.margins.reducer import REDUCER, Features, Reducer, on_host
 from fewkern.populations import labelled_population, measured_population
-
-__all__ = ["RecursiveSVM"]
 
 
 class RecursiveSVM(Reducer):
@@ -52,11 +49,10 @@ class RecursiveSVM(Reducer):
         Weight of the hinges. Very large ones, beyond 1e6 or so, may end with ``stop_`` "precision".
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class. "balanced" is recommended for unbalanced classes, as it
-        yields more directions: the recursion then stops only when the class means coincide. Not read in a regression.
-    task : {"classification", "regression"}, default "classification"
-        Hyperplanes between classes, or tubes of half-width ``epsilon`` around targets.
-    epsilon : float, default 0.1
-        Half-width of the tube in a regression.
+        yields more directions: the recursion then stops only when the class means coincide. Ignored in a regression.
+    epsilon : float or None, default None
+        None finds hyperplanes between classes. With a number ``y`` is numeric, and every direction is that of a support
+        vector regression with a tube of this half-width.
     max_vectors : int or None, default None
         Largest number of samples in the basis that gives the features of a kernel; the cost is linear in the number of
         samples, and quadratic in that of the basis. None: at most 500. The model keeps its support vectors if the basis
@@ -125,8 +121,7 @@ class RecursiveSVM(Reducer):
         **REDUCER,
         **constraints("verbose"),
         "C": [Interval(Real, 0, None, closed="neither")],
-        "task": [StrOptions({"classification", "regression"})],
-        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [None, Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -136,8 +131,7 @@ class RecursiveSVM(Reducer):
         kernel: Any = "linear",
         C: float = 1.0,
         class_weight: Any = None,
-        task: str = "classification",
-        epsilon: float = 0.1,
+        epsilon: float | None = None,
         max_vectors: int | None = None,
         random_state: Any = 0,
         verbose: Any = False,
@@ -146,7 +140,6 @@ class RecursiveSVM(Reducer):
         self.kernel = kernel
         self.C = C
         self.class_weight = class_weight
-        self.task = task
         self.epsilon = epsilon
         self.max_vectors = max_vectors
         self.random_state = random_state
@@ -165,7 +158,7 @@ class RecursiveSVM(Reducer):
         ----------
         X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Classes, or numbers with ``task="regression"``.
+            Classes, or numbers where ``epsilon`` is given.
         sample_weight : array of shape (n_samples,) or None
 
         Returns
@@ -190,7 +183,7 @@ class RecursiveSVM(Reducer):
         return self
 
     def _population(self, X: Any, y: Any, sample_weight: Any) -> Population:
-        if self.task == "classification":
+        if self.epsilon is None:
             return labelled_population(self, X, y, sample_weight)
         population, _ = measured_population(self, X, y, sample_weight)
         targets: Any = population.sample.targets
@@ -208,7 +201,7 @@ class RecursiveSVM(Reducer):
     def _problems(self, samples: Samples) -> list[MarginProblem]:
         """The hyperplanes to find; the weights of the samples multiply ``C``."""
         C = self.C * samples.weights
-        if self.task == "classification":
+        if self.epsilon is None:
             return class_problems(samples.codes, samples.n_classes, C)
         assert samples.targets is not None
         return [tube_problem(samples.targets[:, 0].astype(np.float64), C, self.epsilon)]
@@ -232,7 +225,7 @@ class RecursiveSVM(Reducer):
         elif self.n_components_ == 0:
             if self.stop_ == Stop.PRECISION:
                 advice = "the first problem could not be solved; use a smaller C, or max_vectors"
-            elif self.task == "regression":
+            elif self.epsilon is not None:
                 advice = (
                     "do the targets differ by more than epsilon? Use a smaller epsilon, another C or another kernel"
                 )

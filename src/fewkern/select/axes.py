@@ -12,19 +12,8 @@ from fewkern.core.samples import Samples, with_indicators
 from fewkern.core.scores import ClassScores
 from fewkern.core.statistics import Statistics, feature_statistics
 
-__all__ = [
-    "Axes",
-    "Spread",
-    "column_signs",
-    "discriminant_axes",
-    "gaussian_classes",
-    "gaussian_scores",
-    "principal_axes",
-    "spread_of",
-]
-
 # Least within-class variance, beside a total variance of one, that an inverse is built on.
-_SMALLEST_SPREAD = 1e-10
+_LEAST_RELATIVE_VARIANCE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -76,7 +65,7 @@ class Spread:
         """Of sums over rows whose targets were indicators of the classes."""
         xp = namespace(found.gram)
         values, vectors = xp.linalg.eigh(found.scatter)
-        # by falling values; what is below the rounding of the sums is nothing
+        # in descending order; eigenvalues below the rounding of the sums are dropped
         values, vectors = xp.flip(values), xp.flip(vectors, axis=1)
         top = float(values[0]) if values.shape[0] else 0.0
         rank = int(xp.sum(xp.astype(values > found.gram.shape[0] * eps(values) * top, xp.int64)))
@@ -137,9 +126,9 @@ def discriminant_axes(spread: Spread, ridge: float = 0.0, n_components: int | No
     on_axes = s[:, None] * (V.T @ W)
     deviation = xp.sqrt(xp.sum(on_axes * on_axes, axis=0) / spread.weight)
     length = column_signs(W) / xp.where(deviation > 0, deviation, xp.ones_like(deviation))
-    # an axis on which the class means coincide has nothing to regress on
-    told = t[:keep] > eps(V) * max(V.shape)
-    points = P[:, :keep] / xp.sqrt(counts)[:, None] / xp.where(told, t[:keep], xp.full_like(deviation, xp.inf))
+    # no regression target on an axis on which the class means coincide
+    separated = t[:keep] > eps(V) * max(V.shape)
+    points = P[:, :keep] / xp.sqrt(counts)[:, None] / xp.where(separated, t[:keep], xp.full_like(deviation, xp.inf))
     return Axes(W * length, spread.mean, t[:keep] ** 2, points * length)
 
 
@@ -156,7 +145,7 @@ def gaussian_scores(priors: Array, means: Array, covariance: Array) -> ClassScor
     """Log joint probabilities of Gaussian classes by Bayes' rule, up to a term that all classes share."""
     xp = namespace(means)
     # a class that sits in one point has no spread: a ridge of the unit round-off keeps the inverse
-    ridge = max(_SMALLEST_SPREAD, eps(means))
+    ridge = max(_LEAST_RELATIVE_VARIANCE, eps(means))
     identity = xp.eye(covariance.shape[0], dtype=means.dtype, device=device(means))
     half = means @ xp.linalg.inv(covariance + ridge * identity)
     weights, offset = half.T, xp.log(priors) - xp.sum(half * means, axis=1) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from fewkern.arrays.namespace import Array, asarray_like, namespace
@@ -33,28 +33,9 @@ from fewkern.select.search import SearchResult, automatic_model, automatic_space
 from fewkern.select.selection import Selection, SelectionRule
 from fewkern.select.uncertainty import novelty_of
 
-__all__ = [
-    "AUTOMATIC",
-    "SELECTION",
-    "IntervalRegressor",
-    "interval_quantiles",
-    "keep_vectors",
-    "novelty",
-    "novelty_pvalue",
-    "novelty_threshold",
-    "search_model",
-    "warn_open_end",
-]
-
-# Constraints of the parameters that say how vectors are chosen.
-SELECTION = constraints(
-    "kernel", "random_state", "verbose", center=["boolean", Interval(Integral, 0, None, closed="left")]
-)
-
-# The same with those of the automatic choice of length scale, ridge and number of vectors.
-AUTOMATIC = SELECTION | constraints(
-    "max_vectors",
-    "prefer",
+# Constraints of the parameters of the automatic choice of length scale, ridge and number of vectors.
+AUTOMATIC = constraints(
+    *("kernel", "max_vectors", "prefer", "random_state", "verbose"),
     n_vectors=CONSTRAINTS["max_vectors"],
     alpha=[StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
 )
@@ -63,7 +44,7 @@ AUTOMATIC = SELECTION | constraints(
 def search_model(estimator: Any, samples: Samples) -> SearchResult:
     """Length scale, vectors, ridge and size for the targets of the samples, by the parameters of an estimator."""
     space = automatic_space(
-        SelectionRule(center=int(estimator.center), seed=seed_from(estimator.random_state)),
+        SelectionRule(seed=seed_from(estimator.random_state)),
         samples.n,
         n_vectors=estimator.n_vectors,
         max_vectors=estimator.max_vectors,
@@ -95,7 +76,7 @@ def warn_open_end(estimator: Any, samples: Samples, found: SearchResult) -> None
 def keep_vectors(
     self: Any, samples: Samples, selection: Selection, basis: KernelBasis, expansion: KernelExpansion
 ) -> None:
-    """Assign what is known of the vectors: ``basis`` on the first of the ``selection``, ``expansion`` on these."""
+    """Assign the attributes about vectors: ``basis`` is on the first of the ``selection``, ``expansion`` on these."""
     self.basis_ = samples.original(basis)
     self.novelty_ = novelty_of(samples, selection, self.basis_)
     self.expansion_ = samples.original(expansion)
@@ -108,8 +89,9 @@ def novelty(self: Any, X: Any) -> Array:
     """How unlike the training samples every sample is, in [0, 1].
 
     It is the share of ``k(x, x)`` that vectors chosen among the training samples do not explain: 0 for a sample that is
-    a combination of them in feature space, 1 for one that has nothing in common with any. These vectors are samples,
-    also where those of the model were moved, and at least 20 where there are as many: fewer may ignore features.
+    a combination of them in feature space, 1 for one that is orthogonal to all of them there. These vectors are
+    samples, also where those of the model were moved, and at least 20 where there are as many: fewer may ignore
+    features.
 
     Parameters
     ----------
@@ -120,7 +102,7 @@ def novelty(self: Any, X: Any) -> Array:
     array of shape (n_samples,)
     """
     X = check_samples(self, X)
-    return _seeing(self, "novelty")(X)
+    return _informative_novelty(self, "novelty")(X)
 
 
 def novelty_threshold(self: Any, false_alarms: float = 0.05) -> float:
@@ -133,11 +115,11 @@ def novelty_threshold(self: Any, false_alarms: float = 0.05) -> float:
     false_alarms : float, default 0.05
         Between 0 and 1.
     """
-    found = _seeing(self, "novelty_threshold")
+    found = _informative_novelty(self, "novelty_threshold")
     rate = check_probability(self, "false_alarms", false_alarms)
     if 1 - rate > found.scores.most:
         raise ValueError(
-            f"{type(self).__name__}.novelty_threshold: {found.scores.effective:.0f} samples can only vouch for "
+            f"{type(self).__name__}.novelty_threshold: {found.scores.effective:.0f} samples only support "
             f"false_alarms={1 - found.scores.most:.2g} or more, got {false_alarms!r}; fit to more samples."
         )
     return found.scores.quantile(1 - rate)
@@ -160,11 +142,11 @@ def novelty_pvalue(self: Any, X: Any) -> Array:
     array of shape (n_samples,)
     """
     X = check_samples(self, X)
-    return _seeing(self, "novelty_pvalue").pvalues(X)
+    return _informative_novelty(self, "novelty_pvalue").pvalues(X)
 
 
 def interval_quantiles(estimator: Any, coverage: float) -> Intervals:
-    """What the estimator keeps for intervals, if that can vouch for such a coverage."""
+    """The fitted quantiles of the residuals; a ValueError where there are too few for this coverage."""
     found: Intervals = need_held_out(estimator, "intervals_", "predict_interval")
     coverage = check_probability(estimator, "coverage", coverage)
     if coverage > found.most:
@@ -191,24 +173,24 @@ class IntervalRegressor:
         return self._shaped(self.expansion_(X))
 
     def _shaped(self, values: Array) -> Array:
-        """One column for targets that came as one."""
+        """A flat array for targets that came as one column."""
         return values[:, 0] if self._single else values
 
     def _about(self, X: Any, method: str) -> tuple[Intervals, Array, Array]:
-        """What ``method`` reads: what is known of errors, checked samples, and their predictions."""
+        """The fitted intervals, checked samples, and predictions for them; ``method`` is named in errors."""
         intervals: Intervals = need_held_out(self, "intervals_", method)
         X = check_samples(self, X)
         return intervals, X, self.expansion_(X)
 
     @partial(rowwise, columns=("lower", "upper"))
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """Lower and upper bound of every target, which lies between them about as often as ``coverage`` says.
+        """Lower and upper bound of every target, which lies between them with a probability of about ``coverage``.
 
         The ends are quantiles of the errors on rows held out, with their sign: about as many targets lie below the
         interval as above it, also where large errors are mostly on one side. Where errors are clearly larger in some
         places than in others, so is the interval. This holds on average over new samples that are like the training
-        samples, for every output by itself. Where rows held out are too few to vouch for each side (for 90%: fewer than
-        19), the ends lie symmetrically about the prediction.
+        samples, for every output by itself. Where rows held out are too few for each side by itself (for 90%: fewer
+        than 19), the ends lie symmetrically about the prediction.
 
         Parameters
         ----------
@@ -267,8 +249,8 @@ class IntervalRegressor:
         q, least = check_probability(self, "q", q), 1 - intervals.most
         if not least - 1e-9 <= q <= intervals.most + 1e-9:
             raise ValueError(
-                f"{type(self).__name__}: {intervals.residuals[0].effective:.0f} held-out samples (or groups) can vouch "
-                f"for quantiles from {math.ceil(1000 * least) / 1000} to {math.floor(1000 * intervals.most) / 1000}, "
+                f"{type(self).__name__}: {intervals.residuals[0].effective:.0f} held-out samples (or groups) support "
+                f"quantiles from {math.ceil(1000 * least) / 1000} to {math.floor(1000 * intervals.most) / 1000}, "
                 f"got q={q}; fit to more samples."
             )
         return self._shaped(values + intervals.times_scale(X, values, intervals.quantiles(q)))
@@ -337,12 +319,12 @@ def _targets(estimator: Any, y: Any, values: Array, shape: tuple[int, ...]) -> A
     return namespace(y).reshape(y, values.shape)
 
 
-def _seeing(estimator: Any, method: str) -> Novelty:
-    """What the estimator keeps for the novelty, if that can say something."""
+def _informative_novelty(estimator: Any, method: str) -> Novelty:
+    """The fitted novelty; a ValueError where the kernel makes it uninformative."""
     found: Novelty = need_held_out(estimator, "novelty_", method)
     reason = found.blind
     if reason is not None:
         raise ValueError(
-            f"{type(estimator).__name__}.{method}: {reason}, so novelty says nothing; use the kernel Gaussian."
+            f"{type(estimator).__name__}.{method}: {reason}, so novelty is not informative; use the kernel Gaussian."
         )
     return found

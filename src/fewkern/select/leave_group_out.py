@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from fewkern.arrays.linalg import class_sums
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
 
-__all__ = ["GroupBlocks", "group_errors", "group_residuals"]
-
 
 @dataclass(frozen=True)
 class Block:
@@ -113,7 +111,7 @@ def group_errors(Q: Array, Y: Array, groups: GroupBlocks) -> Array:
 def group_residuals(Q: Array, Y: Array, groups: GroupBlocks) -> tuple[Array, Array]:
     """Residuals ``(n, q)`` of the samples by the model without their group, and where there is no such model.
 
-    That is where some column of ``Q`` hangs on one group alone.
+    That is where a column of ``Q`` is determined by one group alone.
     """
     xp, t = namespace(Q), Q.T @ Y
     residuals, alones, rows = [], [], []
@@ -137,7 +135,7 @@ def _turned(Q: Array, Y: Array) -> tuple[Array, Array, Array]:
 
 
 def _leave_out(Q: Array, Y: Array, t: Array) -> Iterator[tuple[Array, Array]]:
-    """Residuals ``(b, s, q)`` after every column, and groups (so far) on which alone some column hangs.
+    """Residuals ``(b, s, q)`` after every column, and the groups (so far) that alone determine a column.
 
     Those groups are predicted by the constant from there on.
     """

@@ -24,17 +24,6 @@ from fewkern.core.scores import class_values
 from fewkern.core.statistics import ridge_factor
 from fewkern.select.leave_group_out import GroupBlocks, group_errors, group_residuals
 
-__all__ = [
-    "MAX_LOO_ROWS",
-    "HeldOut",
-    "LooPath",
-    "LooScheme",
-    "Solution",
-    "loo_paths",
-    "solve",
-    "solve_samples",
-]
-
 # Errors of at most this many outputs are summed one output at a time; of more by one matrix product.
 _MAX_LOOP_OUTPUTS = 3
 # Rows that are left out at most, one by one: models are fitted to all rows, and these compare the models. With half as
@@ -223,7 +212,7 @@ class _LeavingOut:
             left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
             alone = left <= _ROUNDING_UNITS * eps(Q)
             left = xp.where(alone, 1.0, left)
-            # undo W^{1/2}; what is computed for a sample of weight zero counts nothing
+            # undo W^{1/2}; the values of samples of weight zero are not used
             safe = xp.where(rb > 0, rb, 1.0)
             error = _squared_residuals(Qb / safe[:, None], target, self.Y[rows, :]) / (left * left)
             yield rows, xp.where(alone, error[:, :1], error)

@@ -16,20 +16,6 @@ from fewkern.core.samples import Samples
 from fewkern.select.leave_one_out import MAX_LOO_ROWS, LooPath, LooScheme, loo_paths
 from fewkern.select.selection import Selection, SelectionRule, choose_basis, select_vectors
 
-__all__ = [
-    "FIRST_VECTORS",
-    "WIDTH_FACTORS",
-    "KernelGrid",
-    "KernelPath",
-    "SearchSpace",
-    "as_table",
-    "choose_model",
-    "errors_without_fold",
-    "extend",
-    "search_length_scales",
-    "units_to_compare",
-]
-
 # Length scales that are compared, over that of the rule.
 WIDTH_FACTORS = (0.14, 0.22, 0.35, 0.55, 0.85, 1.3, 2.0, 3.5, 6.0)
 # Spread and range of the features are not compared as units where their ratio varies by less than this factor, about
@@ -43,7 +29,7 @@ FIRST_VECTORS = (50, 100)
 # FIRST_VECTORS leaves this share of the error of a constant.
 _END_SHARE, _UNEXPLAINED_SHARE = 0.9, 0.7
 # Standard errors that an extension must gain; paths within twice as many of the least error are extended.
-_EXTENSION_GAIN = 0.5
+_EXTENSION_GAIN_IN_STD_ERRORS = 0.5
 
 
 @dataclass(frozen=True)
@@ -185,10 +171,10 @@ def extend(
     while limit < space.ceiling:
         k, r, L = _choose(*as_table(paths), 0.0)
         one = paths[k].paths[r]
-        best, gain = float(one.error[L]), _EXTENSION_GAIN * float(one.std_error[L])
+        best, gain = float(one.error[L]), _EXTENSION_GAIN_IN_STD_ERRORS * float(one.std_error[L])
         # where only some of many rows are left out, a path that still falls may have its least error near its end
         level = samples.n > MAX_LOO_ROWS and min(path.at_end(limit) for path in paths) <= best + gain
-        # where few vectors explain next to nothing, more may explain much
+        # where few vectors explain hardly any variance, more may explain much
         unexplained = limit < FIRST_VECTORS[1] and best > _UNEXPLAINED_SHARE * float(one.error[0])
         if L < _END_SHARE * limit and not level and not unexplained:
             break
@@ -251,7 +237,7 @@ def errors_without_fold(paths: list[KernelPath], fold: int, weights: Array, insi
 
 
 def _table(paths: list[KernelPath], of: Callable[[LooPath], Array]) -> Array:
-    """What ``of`` says of every path, by kernel, ridge and number of vectors; infinite beyond its end."""
+    """The values ``of`` every path, by kernel, ridge and number of vectors; infinite beyond its end."""
     values = [[of(one) for one in path.paths] for path in paths]
     first = values[0][0]
     shape = (len(paths), len(values[0]), max(int(one.shape[0]) for row in values for one in row))

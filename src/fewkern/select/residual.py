@@ -11,14 +11,12 @@ from fewkern.core.basis import KernelBasis, Projection
 from fewkern.core.kernel import Gram
 from fewkern.core.path import Stop
 
-__all__ = ["Pivots", "Residual", "Selection"]
-
 # Samples with k(x, x) below this share of the largest are zero vectors: no candidates, and not in the mean fitness.
-_ZERO_DIAGONAL = 1e-14
+_ZERO_DIAGONAL_SHARE = 1e-14
 # Relative residual at which a sample depends on the chosen ones, in double and in single precision.
 _BASIS_TOL, _BASIS_TOL_SINGLE = 1e-10, 1e-5
 # A residual may fall this far below zero, as a share of k(x, x), before the kernel counts as indefinite.
-_INDEFINITE = 1e-8
+_INDEFINITE_SHARE = 1e-8
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class Residual:
         self.basis_tol = _BASIS_TOL_SINGLE if eps(d) > _BASIS_TOL else _BASIS_TOL
         xp = self.xp
         self._refuse_bad_diagonal()
-        self.valid = d > _ZERO_DIAGONAL * xp.max(d)
+        self.valid = d > _ZERO_DIAGONAL_SHARE * xp.max(d)
         w = xp.ones_like(d) if weights is None else weights
         w = xp.where(self.valid, w, xp.zeros_like(w))
         self.valid = self.valid & (w > 0)
@@ -171,7 +169,7 @@ class Residual:
         xp, d = self.xp, self.d
         if not bool(xp.all(xp.isfinite(d))):
             raise ValueError("feature vector selection: the kernel returned values that are not finite.")
-        if bool(xp.any(d < -_INDEFINITE * xp.max(xp.abs(d)))):
+        if bool(xp.any(d < -_INDEFINITE_SHARE * xp.max(xp.abs(d)))):
             raise ValueError(
                 "feature vector selection: the kernel is not positive semi-definite (a negative k(x, x)); "
                 "use a kernel that is."
@@ -181,7 +179,7 @@ class Residual:
         xp = self.xp
         if not bool(xp.all(xp.isfinite(r))):
             raise ValueError("feature vector selection: the kernel returned values that are not finite.")
-        slack = max(_INDEFINITE, 1e3 * eps(r) / max(self.least, self.basis_tol))
+        slack = max(_INDEFINITE_SHARE, 1e3 * eps(r) / max(self.least, self.basis_tol))
         worst = float(xp.min(r * self.inverse))
         if worst < -slack:
             raise ValueError(

@@ -18,13 +18,11 @@ from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace
 from fewkern.core.path import Stop
 from fewkern.select.residual import Pivots, Residual
 
-__all__ = ["RULES", "Gain", "Greedy", "PivotRule", "Pool", "Random", "Uniform"]
-
 # Up to this many samples "gain" looks at all, and in smaller blocks; above, at this many random ones (methods F6).
 _GAIN_ROWS, _GAIN_BLOCK = 2000, 8
 # "gain" and "uniform" take no candidate whose score is below this share of the best one's: a pivot far below the
 # others would multiply their rounding errors by the ratio.
-_FLOOR = 1e-2
+_FLOOR_IN_BEST_SCORES = 1e-2
 # The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
 # which with probability 0.95 include one of the best 5 %.
 _FIRST_EXACT, _FIRST_DRAWS = 5000, 59
@@ -56,7 +54,7 @@ class Pool:
 
     The matrix is divided by ``sqrt(k_ii k_jj)``, so that its diagonal is the scores. Only the diagonal follows every
     pivot; a column is brought up to date when it is taken. Pivots come one after the other, with a choice between them:
-    all of it is done on the host, so that an accelerator is asked once per block.
+    all of it is done on the host, so that an accelerator is used once per block.
 
     Parameters
     ----------
@@ -190,7 +188,7 @@ class Gain(PivotRule):
         super().__init__(state, min(size, _GAIN_BLOCK) if few else size, n_candidates, rng)
         rows = None if few else sorted(int(i) for i in rng.choice(state.gram.n, _GAIN_ROWS, replace=False))
         self.rows = None if rows is None else state.index(rows)
-        # Half of what n_candidates asks for: a pool is used for many vectors, and compares all that are left each time.
+        # Half of n_candidates per vector: a pool serves many vectors, and each choice compares all that are left in it.
         self.draws = max(1, -(-n_candidates * self.size // 2))
 
     def block(self) -> Pivots | Stop:
@@ -216,7 +214,7 @@ class Gain(PivotRule):
         xp, gains = pool.xp, _Gains(pool, M, self.size)
         for _ in range(self.size):
             score = pool.score
-            floor = max(_FLOOR * score.max(), pool.least)
+            floor = max(_FLOOR_IN_BEST_SCORES * score.max(), pool.least)
             gain = xp.where(score > floor, gains.diag / xp.maximum(score, floor), -1.0)
             best = int(gain.argmax())
             if score[best] <= floor:
@@ -260,7 +258,7 @@ class Uniform(PivotRule):
             pool = Pool(self.state, self.state.index(names), len(names))
             for j, name in enumerate(names):
                 score = pool.score
-                if score[j] > max(_FLOOR * score.max(), pool.least):
+                if score[j] > max(_FLOOR_IN_BEST_SCORES * score.max(), pool.least):
                     pool.take(j)
                 elif score[j] > pool.least:
                     self.waiting.append(name)

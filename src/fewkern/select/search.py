@@ -28,30 +28,17 @@ from fewkern.select.paths import (
 )
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
 
-__all__ = [
-    "NestedFold",
-    "SearchResult",
-    "automatic_model",
-    "automatic_space",
-    "choose_grid",
-    "class_grid",
-    "in_kernel_units",
-    "n_paths",
-    "nested_values",
-    "search",
-]
-
-# Ridges that are compared, over the mean of k(x, x). Without any ridge coefficients can grow until nothing of the sum
-# is left but rounding.
+# Ridges that are compared, over the mean of k(x, x). Without a ridge, coefficients can grow until the sum consists of
+# rounding errors.
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # Without a budget a path has one vector for _ROWS_PER_VECTOR rows at first, within FIRST_VECTORS (and at most half of
 # the rows). It is extended while that pays: to FIRST_VECTORS[1] or to this share of the rows, and _MAX_VECTORS at most.
 _ROWS_PER_VECTOR, _MAX_VECTORS = 8, 1000
 _MAX_VECTOR_SHARE = {"accurate": 0.5, "balanced": 0.1, "sparse": 0.1}
 # Above MAX_LOO_ROWS rows all but the vectors is chosen on some of them, at most MAX_SEARCH_ROWS; the vectors are then
-# chosen among all. Where this share is spared, models are a quarter smaller than without, at the same error
-# (methods F9).
-MAX_SEARCH_ROWS, _SPARED_SHARE = 10_000, 0.2
+# chosen among all. This share of the rows takes no part in the search: models are then a quarter smaller, at the
+# same error (methods F9).
+MAX_SEARCH_ROWS, _UNUSED_SHARE = 10_000, 0.2
 # Only length scales near the best on SCREENING_ROWS rows are then looked at: steps of the grid below and above it.
 # More rows and longer paths allow narrower kernels.
 _SCREENING_ROWS, _STEPS_BELOW, _STEPS_ABOVE = 1000, 2, 1
@@ -171,7 +158,7 @@ def automatic_model(
     if samples.n <= MAX_LOO_ROWS:
         return search(samples, grid, space, step)
     mixed = random_generator(space.how.seed).permutation(samples.n).tolist()
-    rows = sorted(mixed[int(_SPARED_SHARE * samples.n) :][:MAX_SEARCH_ROWS])
+    rows = sorted(mixed[int(_UNUSED_SHARE * samples.n) :][:MAX_SEARCH_ROWS])
     some = samples.take(asarray_like(rows, samples.rows, dtype=samples.rows.dtype))
     found = search(some, _near_best(some, grid, space), space, step)
     with threads_for(samples.n * space.limit**2):

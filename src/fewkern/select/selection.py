@@ -19,8 +19,6 @@ from fewkern.core.samples import Samples
 from fewkern.select.residual import Pivots, Residual, Selection
 from fewkern.select.rules import RULES, PivotRule
 
-__all__ = ["Selection", "SelectionRule", "approximate_center", "centered_gram", "choose_basis", "select_vectors"]
-
 # Above this many samples the nearest to the mean image is found with means over this many random rows.
 _CENTER_ROWS = 2000
 # Columns that are reserved at first where there is no limit on the number of vectors.
@@ -119,7 +117,7 @@ def select_vectors(
 
 
 def _cut(state: Residual, fitness: list[float], stop: Stop, max_fitness: float, asked: int) -> Selection:
-    """What was asked for: no vector after the first fitness that is high enough."""
+    """The selection, cut after the first vector whose fitness is high enough."""
     xp, count = state.xp, len(fitness)
     # Paper: stops at the first fitness that is high enough. We: take a block, then cut it there.
     high = (i + 1 for i, J in enumerate(fitness) if J >= max_fitness)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -14,19 +14,17 @@ from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, warn_of_fewer_components
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, constraints, warn_of_fewer_components
 from fewkern.core.basis import Projection
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population, weighted_samples
 from fewkern.select.axes import principal_axes, spread_of
-from fewkern.select.base import SELECTION, keep_vectors, novelty, novelty_pvalue, novelty_threshold
-from fewkern.select.regression import FeatureVectorRegressor
+from fewkern.select.base import keep_vectors, novelty, novelty_pvalue, novelty_threshold
+from fewkern.select.predictors import FeatureVectorRegressor
 from fewkern.select.rules import RULES
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
 from fewkern.select.uncertainty import novelty_of
-
-__all__ = ["FeatureVectorPCA", "FeatureVectorSelector"]
 
 # Largest number of vectors where max_vectors is None.
 _MOST_VECTORS = 100
@@ -73,8 +71,6 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         Center the images at the given number of samples nearest to their mean (Appendix A; True is 1).
         "auto" centers for "greedy" only.
     random_state : int, Generator, RandomState or None, default 0
-    verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -120,10 +116,9 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **SELECTION,
+        **constraints("kernel", "max_vectors", "random_state"),
         "rule": [StrOptions(set(RULES))],
-        "center": [*SELECTION["center"], StrOptions({"auto"})],
-        "max_vectors": CONSTRAINTS["max_vectors"],
+        "center": ["boolean", StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "max_fitness": [Interval(Real, 0, 1, closed="right")],
         "projection": [StrOptions({"nested", "symmetric", "raw"})],
     }
@@ -138,7 +133,6 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         projection: Projection = "nested",
         center: Any = "auto",
         random_state: Any = 0,
-        verbose: Any = False,
     ) -> None:
         self.kernel = kernel
         self.max_vectors = max_vectors
@@ -147,7 +141,6 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         self.projection = projection
         self.center = center
         self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FeatureVectorSelector:
         """Choose the vectors.
@@ -192,11 +185,10 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
         return self.basis_.features(X)
 
 
-def _learns_the_way_back(estimator: Any) -> bool:
+def _has_inverse(estimator: Any) -> bool:
     if not estimator.fit_inverse_transform:
         raise AttributeError(
-            "FeatureVectorPCA: inverse_transform needs the way back to be learned: set fit_inverse_transform=True and "
-            "fit again."
+            "FeatureVectorPCA: inverse_transform is fitted only with fit_inverse_transform=True; set it and fit again."
         )
     return True
 
@@ -220,13 +212,9 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     max_vectors : int or None, default None
         Largest number of vectors; None: at most 100. With the number of samples, selection stops only at the numerical
         rank.
-    center : bool or int, default False
-        See :class:`FeatureVectorSelector`. It decides only which vectors are chosen; components are always centered.
     fit_inverse_transform : bool, default False
-        Learn the way back to the samples, a :class:`FeatureVectorRegressor` from the components to the features.
+        Fit the inverse transform too, a :class:`FeatureVectorRegressor` from the components to the features.
     random_state : int, Generator, RandomState or None, default 0
-    verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -261,9 +249,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = {
-        **SELECTION,
+        **constraints("kernel", "max_vectors", "random_state"),
         "n_components": CONSTRAINTS["n_components"],
-        "max_vectors": CONSTRAINTS["max_vectors"],
         "fit_inverse_transform": ["boolean"],
     }
 
@@ -273,18 +260,14 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         n_components: int | None = None,
         kernel: Any = "gaussian",
         max_vectors: int | None = None,
-        center: Any = False,
         fit_inverse_transform: bool = False,
         random_state: Any = 0,
-        verbose: Any = False,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.max_vectors = max_vectors
-        self.center = center
         self.fit_inverse_transform = fit_inverse_transform
         self.random_state = random_state
-        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FeatureVectorPCA:
@@ -298,7 +281,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         """
         population = weighted_population(self, X, sample_weight)
         samples = population.sample
-        chosen = _choose(self, samples, center=int(self.center))
+        chosen = _choose(self, samples)
         basis = chosen.basis()
         axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
         self._keep(samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
@@ -320,7 +303,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
             )
         back = FeatureVectorRegressor(prefer="accurate", random_state=self.random_state)
         back.fit(T, X[:, 0] if X.shape[1] == 1 else X, samples.weights)
-        back.intervals_ = back.background_ = None  # nobody asks for those of the samples
+        back.intervals_ = back.background_ = None  # inverse_transform does not use them
         return back
 
     @rowwise
@@ -329,13 +312,13 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         X = check_samples(self, X)
         return self.expansion_(X)
 
-    @available_if(_learns_the_way_back)
+    @available_if(_has_inverse)
     def inverse_transform(self, X: Any) -> Array:
         """Samples whose scores are nearly ``X``; needs ``fit_inverse_transform=True``."""
         back: FeatureVectorRegressor | None = getattr(self, "inverse_", None)
         if back is None:
             raise NotFittedError(
-                "FeatureVectorPCA: the way back is not fitted; call fit again with fit_inverse_transform=True."
+                "FeatureVectorPCA: the inverse transform is not fitted; call fit again with fit_inverse_transform=True."
             )
         T = validate_samples(back, X, reset=False, accept_sparse=False)
         return back.expansion_(T)

@@ -28,28 +28,15 @@ from fewkern.core.scores import ClassScores, class_values, softmax
 from fewkern.select.leave_one_out import HeldOut, LooScheme, Solution, loo_paths, solve
 from fewkern.select.selection import Selection, SelectionRule, centered_gram, select_vectors
 
-__all__ = [
-    "LEAST_VECTORS",
-    "calibrate",
-    "familiar_basis",
-    "fit_intervals",
-    "fit_temperature",
-    "left_out_residual",
-    "left_out_shares",
-    "match_confidence",
-    "match_temperature",
-    "novelty_of",
-]
-
 # Least and largest factor of a softmax, over the inverse of the largest value: a single value may be far off, and the
 # rest small; and by how much a step of the search may change it.
 _LEAST_FACTOR, _LARGEST_FACTOR, _LARGEST_STEP = 1e-3, 1e12, 100.0
 # Ridges that are compared for the scale of the residuals, over the mean of |z|^2.
 _SCALE_RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 # Standard errors by which the likelihood must be greater with a scale than without.
-_SCALE_PROOF = 2.0
+_SCALE_GAIN_IN_STD_ERRORS = 2.0
 # Residuals are compared by log(|r| + this share of their median): one that is zero by chance carries little weight.
-_RESIDUAL_BLUR = 0.1
+_RESIDUAL_OFFSET_IN_MEDIANS = 0.1
 # Rows that are enough for quantiles and a scale; least rows and most outputs for which a scale is fitted.
 _MAX_INTERVAL_ROWS, _LEAST_SCALE_ROWS, _MAX_SCALE_OUTPUTS = 10_000, 50, 10
 # Vectors for the novelty, where the selection has them: three vectors ignore most of what could be new about a sample.
@@ -57,7 +44,7 @@ _MAX_INTERVAL_ROWS, _LEAST_SCALE_ROWS, _MAX_SCALE_OUTPUTS = 10_000, 50, 10
 LEAST_VECTORS = 20
 # Folds whose units judge the novelty of the others' samples.
 _NOVELTY_FOLDS = 10
-# From the samples of the other folds to the kernel they ask for, and to the columns that it is for.
+# From the samples of the other folds to a kernel with their units, and to the map of the columns that it is for.
 Geometry = Callable[[Samples], tuple[Kernel, Callable[[Array], Array]]]
 
 
@@ -78,19 +65,19 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     Maximises the concave :math:`\sum_i w_i [a \sum_c t_{ic} v_{ic} - \log \sum_c e^{a v_{ic}}]` by
     :func:`match_temperature`. The targets follow Laplace's rule of succession: :math:`t = (n + 1) / (n + 2)` for the
     own class, :math:`n` being the weight of all samples, and the rest for the largest of the others. With 0 and 1 a
-    separable set would ask for an infinite factor. One factor for all classes never changes which one is largest, so
+    separable set would have an infinite factor. One factor for all classes never changes which one is largest, so
     probabilities and predictions agree.
     """
     # Paper: Platt counts every class for itself, (n_c + 1) / (n_c + 2). We: all samples together, because there is one
-    # factor for all of them; with many small classes his targets make every probability timid. The doubt goes to the
-    # runner-up, because classes that are out of the question say nothing about the factor.
+    # factor for all of them; with many small classes his targets make every probability underconfident. The
+    # remainder goes to the runner-up, because classes of negligible probability carry no information on the factor.
     xp = namespace(values)
     q = int(values.shape[1])
     w = xp.ones_like(values[:, 0]) if weights is None else weights
-    doubt = 1.0 / (float(xp.sum(w)) + 2.0)
+    remainder = 1.0 / (float(xp.sum(w)) + 2.0)
     labels = one_hot(codes, q, values.dtype)
     others = xp.where(labels > 0, xp.full_like(values, -xp.inf), values)
-    targets = labels * (1.0 - doubt) + one_hot(xp.argmax(others, axis=1), q, values.dtype) * doubt
+    targets = labels * (1.0 - remainder) + one_hot(xp.argmax(others, axis=1), q, values.dtype) * remainder
     return match_temperature(values, targets, w)
 
 
@@ -186,17 +173,17 @@ def _fit_scale(Z: Array, sizes: Array, samples: Samples) -> Solution | None:
     """The logarithm of the scale of one output; None where the residuals are not clearly more likely with it."""
     xp, w = namespace(Z), samples.weights
     unit = float(xp.mean(xp.sum(Z * Z, axis=1)))
-    blur = _RESIDUAL_BLUR * _scores(sizes, samples).quantile(0.5)
-    if not (unit > 0 and blur > 0):
+    offset = _RESIDUAL_OFFSET_IN_MEDIANS * _scores(sizes, samples).quantile(0.5)
+    if not (unit > 0 and offset > 0):
         return None
-    target = xp.log(sizes + blur)[:, None]
+    target = xp.log(sizes + offset)[:, None]
     ridges = tuple(unit * ridge for ridge in _SCALE_RIDGES)
     errors = [float(path.error[-1]) for path in loo_paths(Z, target, ridges, w, LooScheme.of(samples))]
     scale = solve(Z, target, ridges[errors.index(min(errors))], w, samples.groups)
     share = w / xp.sum(w)
     gain = _loss(sizes, xp.zeros_like(sizes), share) - _loss(sizes, scale.held_out[:, 0], share)
     mean = float(share @ gain)
-    proof = _SCALE_PROOF * math.sqrt(float((share * share) @ (gain - mean) ** 2))
+    proof = _SCALE_GAIN_IN_STD_ERRORS * math.sqrt(float((share * share) @ (gain - mean) ** 2))
     return scale if mean > proof else None
 
 
