@@ -36,33 +36,6 @@ from fewkern.core.path import TOLERANCE, Path
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 
-__all__ = [
-    "CONSTRAINTS",
-    "BudgetWarning",
-    "KernelEstimator",
-    "ScoringClassifier",
-    "check_groups",
-    "check_labelled",
-    "check_measured",
-    "check_priors",
-    "check_probability",
-    "check_samples",
-    "check_weighted",
-    "constraints",
-    "held_out_scores",
-    "is_pairwise",
-    "keep_background",
-    "keep_importances",
-    "kept_importances",
-    "need_held_out",
-    "no_interval",
-    "no_set",
-    "path_of",
-    "set_threshold",
-    "vectors_moved",
-    "warn_of_fewer_components",
-]
-
 
 class BudgetWarning(UserWarning):
     """The error was still falling where the budget of vectors ended."""

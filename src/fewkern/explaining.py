@@ -8,8 +8,6 @@ from fewkern.arrays.namespace import Array, asarray_like, to_numpy
 from fewkern.base import check_samples
 from fewkern.core.explanation import Background, Explanation, background_of, explainable, shares, vectors_of
 
-__all__ = ["explain"]
-
 
 def explain(self: Any, X: Any, background: Any = None) -> Explanation:
     """What every feature contributes to the predictions for some samples, in closed form.

@@ -21,17 +21,6 @@ from fewkern.core import population
 from fewkern.core.population import InMemory, Population, total_of_blocks
 from fewkern.core.samples import Samples
 
-__all__ = [
-    "Layout",
-    "Streamed",
-    "labelled_batch",
-    "labelled_population",
-    "measured_batch",
-    "measured_population",
-    "weighted_population",
-    "weighted_samples",
-]
-
 Numbers = np.ndarray[Any, Any]
 Sum = TypeVar("Sum")
 # How many more rows than are wanted a pass brings, so that rows of weight zero seldom make another one necessary.

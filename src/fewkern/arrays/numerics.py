@@ -12,22 +12,6 @@ import scipy.special
 
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, float_dtype, is_sparse, namespace, to_numpy
 
-__all__ = [
-    "all_finite",
-    "column_ranges",
-    "column_sizes",
-    "column_spreads",
-    "divide_columns",
-    "interpolated",
-    "largest_power",
-    "line_integrals",
-    "normal_cdf",
-    "power_of_two",
-    "quiet",
-    "squarable",
-    "unless_rounding",
-]
-
 # Power of the largest number: 1e140 in double precision, 3e17 in single precision.
 _SQUARE = 0.4541
 

@@ -25,23 +25,6 @@ from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.progress import shown
 
-__all__ = [
-    "BLOCK_ROWS",
-    "NeedsMemoryError",
-    "PartitionError",
-    "Partitions",
-    "added_up",
-    "as_collection",
-    "counted",
-    "is_collection",
-    "is_mapped",
-    "map_parts",
-    "map_rows",
-    "mapped_blocks",
-    "naming",
-    "rowwise",
-]
-
 # Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
 BLOCK_ROWS = 1 << 16
 

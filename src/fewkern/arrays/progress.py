@@ -12,8 +12,6 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["Step", "progress", "shown", "titled"]
-
 Step = Callable[[int], None]
 
 # Without a terminal a line is written at the end of a loop, and during it at most once in this number of seconds.

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, TypeVar, overload
 
-__all__ = ["Shape", "Stored", "announce", "floats", "indices", "samples", "storable", "stored_classes"]
-
 Class = TypeVar("Class", bound=type)
 
 

@@ -41,8 +41,6 @@ from fewkern.explaining import explain
 from fewkern.learn.policy import POLICY
 from fewkern.select.uncertainty import match_temperature
 
-__all__ = ["CompressedClassifier", "CompressedDetector", "CompressedRegressor", "CompressedTransformer", "compress"]
-
 
 class CompressedModel(BaseEstimator):
     """Base of the compressed models: a short expansion, and how far it agrees with the model that it came from.

@@ -30,8 +30,6 @@ from fewkern.learn.objective import Rows, coefficients
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 
-__all__ = ["Agreement", "Function", "Goal", "Teacher", "distill", "ladder"]
-
 Host = np.ndarray[Any, Any]
 Function = KernelExpansion | GaussianExpansion
 

@@ -25,8 +25,6 @@ from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Gaussian
 from fewkern.core.scores import ClassScores
 
-__all__ = ["ask", "check_fitted", "teacher"]
-
 # Smaller probabilities count as this one: their logarithms would outweigh all others, and decide nothing.
 LEAST_PROBABILITY = 1e-4
 

@@ -18,8 +18,6 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 
-__all__ = ["HeldOutScores", "Intervals", "Novelty"]
-
 # Scores that are kept at most, and how many of them are the smallest and the largest ones; the others are evenly spaced
 # in rank. A level that falls between two of these is rounded outward, by one share of the spacing at most.
 _KEPT, _TAIL = 2000, 500

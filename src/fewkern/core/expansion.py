@@ -10,8 +10,6 @@ from fewkern.arrays.namespace import Array, device, is_sparse, move_fields, name
 from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.core.kernel import Kernel
 
-__all__ = ["Expansion", "KernelExpansion", "Prepared", "Preparing", "Scaling"]
-
 
 class Expansion(Protocol):
     """What predict, save, export, compress and pictures ask of a fitted function.

@@ -27,8 +27,6 @@ from fewkern.arrays.namespace import (
 from fewkern.arrays.numerics import interpolated
 from fewkern.arrays.storable import floats, indices, storable
 
-__all__ = ["GaussianBasis", "GaussianExpansion", "Preparation", "gaussians"]
-
 
 @storable(knots=floats("k", "d"), values=floats("k", "d"), check=lambda preparation: preparation.check())
 @dataclass(frozen=True)

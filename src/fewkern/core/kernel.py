@@ -18,8 +18,6 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array, device, float_dtype, namespace, put, take_rows, to_numpy
 from fewkern.arrays.numerics import all_finite, quiet
 
-__all__ = ["Center", "Gram", "Kernel", "NotFiniteError", "Parameters", "ones_of"]
-
 
 class Parameters:
     """Base of dataclasses whose fields are parameters in scikit-learn's protocol: kernels and graph rules.

@@ -11,8 +11,6 @@ from typing import Generic, Protocol, TypeVar
 from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.arrays.storable import storable
 
-__all__ = ["TOLERANCE", "Path", "Peelable", "Peeled", "Stop", "peel", "smallest_within"]
-
 Found = TypeVar("Found")
 Record = TypeVar("Record")
 Recorded = TypeVar("Recorded", covariant=True)

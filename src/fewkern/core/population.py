@@ -13,8 +13,6 @@ from typing import Protocol, TypeVar
 
 from fewkern.core.samples import Samples
 
-__all__ = ["SAMPLE_ROWS", "InMemory", "Population", "total_of_blocks"]
-
 # Choices (length scale, vectors, ridge, how many) are made on at most this number of rows; coefficients
 # come from all of them.
 SAMPLE_ROWS = 20_000

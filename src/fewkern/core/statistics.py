@@ -14,9 +14,6 @@ from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples, with_targets
 
-__all__ = ["FeatureSums", "LinearSolution", "Statistics", "feature_statistics", "ridge_factor"]
-
-
 # The least ridge, in units of rounding of the mean diagonal of the equations.
 _LEAST_RIDGE = 10.0
 

@@ -17,8 +17,6 @@ from fewkern.io.learning import learning
 from fewkern.io.save import write_atomically
 from fewkern.io.shares import shares
 
-__all__ = ["to_c"]
-
 
 def to_c(
     model: Any,

@@ -8,8 +8,6 @@ from pathlib import Path
 from fewkern._version import __version__
 from fewkern.io.plan import Plan
 
-__all__ = ["arduino_sketch"]
-
 
 def arduino_sketch(described: Plan, name: str, header: str, dtype: str) -> str:
     """The text of a sketch beside the C file of a plan and its header."""

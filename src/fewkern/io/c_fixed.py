@@ -13,8 +13,6 @@ from fewkern.io.c_writer import Writer
 from fewkern.io.fixed import POWERS, Fixed, fixed, rounding
 from fewkern.io.plan import Classes, Plan
 
-__all__ = ["FixedWriter"]
-
 _BYTES = {"uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4}
 
 

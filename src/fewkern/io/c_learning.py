@@ -12,8 +12,6 @@ from fewkern.io.c_writer import Writer
 from fewkern.io.learning import Learning
 from fewkern.io.plan import DTYPES, Plan, Sum, Vector
 
-__all__ = ["LearningWriter"]
-
 
 class LearningWriter(Writer):
     """A plan whose first sum has coefficients that change."""

@@ -15,8 +15,6 @@ from fewkern.io.fixed import fixed
 from fewkern.io.plan import DTYPES, ROUNDING, Plan, Vector
 from fewkern.io.save import write_atomically
 
-__all__ = ["to_c_test"]
-
 # Rows of the program, spread over those that it is given.
 _ROWS = 20
 # Largest difference, as a share of the largest output.

@@ -11,8 +11,6 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.io.plan import DTYPES, Plan
 
-__all__ = ["c_comment", "c_head", "c_header", "c_library", "c_lines", "c_loops", "c_number", "c_string"]
-
 # C99 guarantees string literals of at least this many bytes.
 _LONGEST_STRING_BYTES = 4095
 

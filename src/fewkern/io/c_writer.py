@@ -16,8 +16,6 @@ from fewkern.io.c_text import c_head, c_lines, c_loops, c_number, c_string
 from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, LogSum, Plan, Sum, Vector
 from fewkern.io.shares import Shares
 
-__all__ = ["Writer"]
-
 # Nodes and weights on [0, 1] for Gaussians along a short way, as in arrays.line_integrals.
 _NODES = np.polynomial.legendre.leggauss(8) * np.array([[0.5], [0.5]]) + np.array([[0.5], [0.0]])
 

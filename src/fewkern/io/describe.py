@@ -29,8 +29,6 @@ from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum
 from fewkern.io.trial import is_fitted
 from fewkern.select.base import interval_quantiles
 
-__all__ = ["inner_model", "plan", "preparation_bends"]
-
 _KINDS: dict[type, Any] = {
     Gaussian: "gaussian",
     Laplacian: "laplacian",

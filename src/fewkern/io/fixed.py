@@ -16,8 +16,6 @@ import numpy as np
 from fewkern.io.plan import Copy, Plan, Sum, Vector
 from fewkern.io.shares import scored, values_of
 
-__all__ = ["MISSING", "POWERS", "Decay", "Fixed", "fixed", "rounding"]
-
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 MISSING = -(2**15)

@@ -18,8 +18,6 @@ from fewkern.io.describe import plan
 from fewkern.io.plan import LogSum, Lookup, Plan, Sum
 from fewkern.io.save import write_atomically
 
-__all__ = ["plain_label", "to_js"]
-
 _LARGEST = float(np.finfo(np.float64).max)
 
 

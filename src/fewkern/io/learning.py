@@ -14,8 +14,6 @@ from fewkern.learn.classifier import KernelClassifier
 from fewkern.learn.fitting import sums_before
 from fewkern.learn.regressor import KernelRegressor
 
-__all__ = ["Learning", "learning"]
-
 
 @dataclass(frozen=True)
 class Learning:

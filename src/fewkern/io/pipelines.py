@@ -36,8 +36,6 @@ from fewkern.core.scores import ClassScores
 from fewkern.io.plan import Classes, Copy, Inputs, Lookup, Vector
 from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_positions, is_no_step
 
-__all__ = ["LinearEnd", "identity", "prepare", "split_end"]
-
 # An input, or a column of the rows that are looked up by one.
 _Origin: TypeAlias = Copy | tuple[Lookup, int]
 

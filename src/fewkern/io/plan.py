@@ -13,9 +13,6 @@ import numpy as np
 
 from fewkern.core.scores import ClassScores
 
-__all__ = ["DTYPES", "ROUNDING", "Bounds", "Classes", "Copy", "Inputs", "LogSum", "Lookup", "Number", "Plan", "Sum"]
-__all__ += ["Vector"]
-
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Number = Literal["float", "double"]
 DTYPES: dict[str, Any] = {"float": np.float32, "double": np.float64}

@@ -27,8 +27,6 @@ from fewkern.io.archive import Budget, FileLimitError, ModelFileError, pack, unp
 from fewkern.io.records import Reader, Writer
 from fewkern.io.trial import FUNCTIONS, is_fitted, try_function
 
-__all__ = ["ModelFileError", "load", "save", "write_atomically"]
-
 
 def save(model: Any, path: str | os.PathLike[str], *, with_sums: bool = False) -> Path:
     """Write a fitted model to ``path`` (``.npz`` is added if it has no suffix).

@@ -12,8 +12,6 @@ from fewkern.arrays.namespace import to_numpy
 from fewkern.core.explanation import Background, vectors_of
 from fewkern.io.plan import Copy, Plan, Sum, Vector
 
-__all__ = ["Shares", "scored", "shares", "values_of"]
-
 
 @dataclass(frozen=True)
 class Shares:

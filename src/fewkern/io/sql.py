@@ -18,8 +18,6 @@ from fewkern.io.js import plain_label
 from fewkern.io.plan import Classes, Inputs, Lookup, Plan, Sum, Vector
 from fewkern.io.save import write_atomically
 
-__all__ = ["to_sql"]
-
 # PostgreSQL allows 1664 columns in a subquery, SQLite 2000.
 _MOST_COLUMNS = 1600
 # Beyond this, either way, an exponential is replaced: PostgreSQL raises an error where one underflows or overflows.

@@ -42,9 +42,6 @@ from sklearn.svm import LinearSVC, LinearSVR
 from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import storable
 
-__all__ = ["CONTAINERS", "LINEAR_CLASSIFIERS", "LINEAR_MODELS", "SCALERS", "STEPS", "column_positions", "is_no_step"]
-__all__ += ["written"]
-
 Content: TypeAlias = dict[str, Any]
 
 SCALERS: tuple[type, ...] = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)

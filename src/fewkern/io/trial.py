@@ -23,8 +23,6 @@ from fewkern.density.mixture import KernelMixture
 from fewkern.io.archive import Budget
 from fewkern.io.steps import column_positions, is_no_step
 
-__all__ = ["FUNCTIONS", "check_answer", "is_fitted", "try_function", "try_methods", "try_model"]
-
 # Functions that a file may hold without an estimator around them.
 FUNCTIONS = (KernelExpansion, GaussianExpansion, KernelMixture, ClassMixtures)
 _METHODS = ("predict", "predict_proba", "decision_function", "score_samples")

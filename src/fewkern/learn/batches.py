@@ -20,8 +20,6 @@ from fewkern.core.statistics import FeatureSums, LinearSolution, Statistics
 from fewkern.learn.policy import Policy
 from fewkern.select.leave_one_out import HeldOut, loo_paths
 
-__all__ = ["Basis", "Sums", "best_ridge", "same_basis"]
-
 Basis = GaussianBasis | KernelBasis
 
 

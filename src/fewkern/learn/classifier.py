@@ -34,8 +34,6 @@ from fewkern.populations import labelled_batch, labelled_population
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.uncertainty import calibrate
 
-__all__ = ["KernelClassifier"]
-
 
 class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
     r"""Predict classes from a few vectors that are chosen, moved and sized automatically.

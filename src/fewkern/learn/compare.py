@@ -14,8 +14,6 @@ from fewkern.learn.objective import Geometry, Rows, coefficients, values
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import Start
 
-__all__ = ["Comparison", "Key", "compare"]
-
 Host = np.ndarray[Any, Any]
 Key = tuple[Kind, int]
 # Parts into which the rows held out are cut where there is one fold: each is judged at settings that others chose.

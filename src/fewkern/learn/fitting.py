@@ -41,21 +41,6 @@ from fewkern.select.search import automatic_model, automatic_space, nested_value
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, fit_temperature, novelty_of
 
-__all__ = [
-    "PARAMETERS",
-    "Fitted",
-    "as_logistic",
-    "begin",
-    "continue_with",
-    "fit_population",
-    "keep",
-    "keep_batch",
-    "keep_sums",
-    "merged",
-    "same_outputs",
-    "sums_before",
-]
-
 PARAMETERS: dict[str, list[Any]] = {
     "n_vectors": [None, Interval(Integral, 1, None, closed="left")],
     **{name: CONSTRAINTS[name] for name in ("max_vectors", "prefer", "random_state", "verbose")},

@@ -18,8 +18,6 @@ from fewkern.core.samples import Samples
 from fewkern.core.statistics import FeatureSums, Statistics
 from fewkern.learn.fitting import keep_batch, same_outputs, sums_before
 
-__all__ = ["forget_rows", "is_possible", "rows_among"]
-
 # Rounding of sums over many rows, over that of one number.
 _SUM_ROUNDING_ERRORS = 1e4
 # Digits to which rows are compared with vectors that went through a preparation and back.

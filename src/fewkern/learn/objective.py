@@ -31,17 +31,6 @@ from fewkern.learn.policy import Policy
 from fewkern.learn.warp import Cells, Warp
 from fewkern.select.leave_group_out import GroupBlocks, group_residuals
 
-__all__ = [
-    "Geometry",
-    "Rows",
-    "coefficients",
-    "features",
-    "left_out_residuals",
-    "objective",
-    "ridge_errors",
-    "values",
-]
-
 Host = np.ndarray[Any, Any]
 # Leverage above which a row is taken to have this one: its own value is nearly all that predicts it.
 _MOST_LEVERAGE = 0.98

@@ -11,8 +11,6 @@ from fewkern.arrays.namespace import to_numpy
 from fewkern.core.gaussians import Preparation
 from fewkern.learn.policy import Policy
 
-__all__ = ["fit_preparation", "with_open_ends"]
-
 Host = np.ndarray[Any, Any]
 # Normal scores of the outermost knots: six rows in a thousand lie beyond either.
 _OUTERMOST = 2.5

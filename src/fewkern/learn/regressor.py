@@ -28,8 +28,6 @@ from fewkern.populations import measured_batch, measured_population
 from fewkern.select.base import IntervalRegressor, novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.uncertainty import fit_intervals
 
-__all__ = ["KernelRegressor"]
-
 
 class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, BaseEstimator):
     r"""Predict numbers from a few vectors that are chosen, moved and sized automatically.
