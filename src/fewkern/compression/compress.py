@@ -30,14 +30,12 @@ from fewkern.arrays.progress import shown
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import labels_from_codes, unwrapped, validate_samples
-from fewkern.base import ScoringClassifier, check_samples, keep_background, keep_importances, kept_importances
-from fewkern.compression.distillation import Agreement, Function, Goal, Teacher, distill, ladder
-from fewkern.compression.policy import IMITATION
+from fewkern.base import ScoringClassifier, check_samples, explain, keep_background, keep_importances, kept_importances
+from fewkern.compression.distillation import IMITATION, Agreement, Function, Goal, Teacher, distill, ladder
 from fewkern.compression.sources import ask, check_fitted, teacher
 from fewkern.core.expansion import Expansion
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
-from fewkern.explaining import explain
 from fewkern.learn.policy import POLICY
 from fewkern.select.uncertainty import match_temperature
 
