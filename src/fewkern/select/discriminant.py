@@ -14,6 +14,7 @@ from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
+    explain,
     held_out_scores,
     keep_background,
     keep_importances,
@@ -21,7 +22,6 @@ from fewkern.base import (
     warn_of_fewer_components,
 )
 from fewkern.core.samples import class_targets
-from fewkern.explaining import explain
 from fewkern.populations import labelled_population
 from fewkern.select.axes import discriminant_axes, gaussian_classes, gaussian_scores, spread_of
 from fewkern.select.base import (

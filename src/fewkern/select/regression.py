@@ -9,9 +9,8 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import KernelEstimator, keep_background, keep_importances, kept_importances
+from fewkern.base import KernelEstimator, explain, keep_background, keep_importances, kept_importances
 from fewkern.core.statistics import feature_statistics
-from fewkern.explaining import explain
 from fewkern.populations import measured_population
 from fewkern.select.base import (
     AUTOMATIC,
