@@ -36,7 +36,6 @@ from fewkern.core.explanation import (
     differentiable,
     explainable,
     feature_importances,
-    fit_background,
     shares,
     vectors_of,
 )
@@ -170,19 +169,13 @@ def _importances(estimator: Any) -> Array:
 kept_importances = property(_importances)
 
 
-def keep_importances(estimator: Any, samples: Samples) -> None:
-    """Assign what ``feature_importances_`` says of the fitted function; of a classifier, of its class scores."""
-    expansion, scores = estimator.expansion_, getattr(estimator, "class_scores_", None)
-    estimator._importances = None
-    if differentiable(expansion) and not is_sparse(samples.X):
-        with quiet():  # a kernel may be so narrow that its slopes are no numbers
-            found = feature_importances(expansion if scores is None else scores.of(expansion), samples)
-        estimator._importances = found if all_finite(found) else None
-
-
-def keep_background(estimator: Any, samples: Samples) -> None:
-    """Assign what ``explain`` compares with; None where it compares with the vectors."""
-    estimator.background_ = fit_background(estimator.expansion_, samples)
+def importances_of(expansion: Any, scores: ClassScores | None, samples: Samples) -> Array | None:
+    """What ``feature_importances_`` says of a function, or of its class scores; None where it has no derivatives."""
+    if not differentiable(expansion) or is_sparse(samples.X):
+        return None
+    with quiet():  # a kernel may be so narrow that its slopes are no numbers
+        found = feature_importances(expansion if scores is None else scores.of(expansion), samples)
+    return found if all_finite(found) else None
 
 
 def path_of(estimator: Any) -> Path | None:

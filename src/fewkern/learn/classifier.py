@@ -9,7 +9,7 @@ import numpy as np
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.arrays.validation import fit_context
-from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, keep_importances
+from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, importances_of
 from fewkern.core.samples import Samples, class_targets
 from fewkern.core.scores import ClassScores
 from fewkern.learn.batches import Basis, keep_batch, sums_before
@@ -129,7 +129,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         self.class_scores_ = calibrate(ClassScores(), fitted.held_out)
         keep_sums(self, fitted, self.held_out_error_, self.class_scores_.factor)
         self.held_out_scores_ = held_out_scores(self.class_scores_, fitted.held_out.values, fitted.held_out.samples)
-        keep_importances(self, population.sample)
+        self._importances = importances_of(self.expansion_, self.class_scores_, population.sample)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -165,7 +165,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         self.loss_ = "squared"  # the sums know of no other
         self.class_scores_ = ClassScores(factor=sums.factor)
         self.held_out_scores_ = held_out_scores(self.class_scores_, held_out.values, samples)
-        keep_importances(self, samples)
+        self._importances = importances_of(self.expansion_, self.class_scores_, samples)
         return self
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Samples:

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import keep_importances
+from fewkern.base import importances_of
 from fewkern.core.samples import Samples
 from fewkern.learn.batches import Basis, keep_batch, sums_before
 from fewkern.learn.fitting import PARAMETERS, LearningEstimator, fit_population, keep, keep_sums, learn_batch
@@ -110,7 +110,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         self.intervals_ = fit_intervals(fitted.held_out, fitted.host_basis)
         self.held_out_error_ = fitted.held_out.squared_error()
         keep_sums(self, fitted, self.held_out_error_)
-        keep_importances(self, population.sample)
+        self._importances = importances_of(self.expansion_, None, population.sample)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -140,7 +140,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         held_out = sums.left_out(samples)
         keep_batch(self, sums.judged(held_out.weight, held_out.squared_error()))
         self.intervals_ = fit_intervals(held_out, sums.basis)
-        keep_importances(self, samples)
+        self._importances = importances_of(self.expansion_, None, samples)
         return self
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Samples:

@@ -9,7 +9,8 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import KernelEstimator, explain, keep_background, keep_importances, kept_importances
+from fewkern.base import KernelEstimator, explain, importances_of, kept_importances
+from fewkern.core.explanation import fit_background
 from fewkern.core.statistics import feature_statistics
 from fewkern.populations import measured_population
 from fewkern.select.base import (
@@ -181,8 +182,8 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self._keep(samples, found.selection, found.basis, expansion)
         self.held_out_error_ = held_out.squared_error()
         self.intervals_ = intervals
-        keep_importances(self, samples)
-        keep_background(self, samples)
+        self._importances = importances_of(self.expansion_, None, samples)
+        self.background_ = fit_background(self.expansion_, samples)
         if solution.jitter > 0:
             warnings.warn(
                 f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "
