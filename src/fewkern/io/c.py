@@ -14,7 +14,7 @@ from fewkern._version import __version__
 from fewkern.arrays.namespace import to_numpy
 from fewkern.io.c_learning import LearningWriter, learning
 from fewkern.io.c_text import c_header, c_lines, c_number
-from fewkern.io.c_writer import Writer
+from fewkern.io.c_writer import CWriter
 from fewkern.io.describe import inner_model, plan
 from fewkern.io.fixed import FixedWriter, fixed
 from fewkern.io.plan import DTYPES, ROUNDING, Plan, Vector, shares
@@ -186,7 +186,7 @@ def to_c(
     elif update:
         text = LearningWriter(described, name, dtype, learning(inner, "to_c")).text()
     else:
-        text = Writer(described, name, dtype, shares(described, inner, "to_c") if explain else None).text()
+        text = CWriter(described, name, dtype, shares(described, inner, "to_c") if explain else None).text()
     if path is not None:
         path = Path(path)
         sketch = arduino_sketch(described, name, f"{path.stem}.h", dtype) if path.suffix == ".ino" else None

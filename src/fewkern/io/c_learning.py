@@ -11,7 +11,7 @@ from fewkern.arrays.namespace import to_numpy
 from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.scores import ClassScores
 from fewkern.io.c_text import c_lines
-from fewkern.io.c_writer import Writer
+from fewkern.io.c_writer import CWriter
 from fewkern.io.plan import DTYPES, Plan, Sum, Vector
 from fewkern.learn.batches import sums_before
 from fewkern.learn.classifier import KernelClassifier
@@ -65,7 +65,7 @@ def learning(model: Any, caller: str) -> Learning:
     )
 
 
-class LearningWriter(Writer):
+class LearningWriter(CWriter):
     """A plan whose first sum has coefficients that change."""
 
     def __init__(self, described: Plan, name: str, dtype: str, learning: Learning) -> None:

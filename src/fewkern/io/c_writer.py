@@ -19,7 +19,7 @@ from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, LogSum, Plan,
 _NODES = np.polynomial.legendre.leggauss(8) * np.array([[0.5], [0.5]]) + np.array([[0.5], [0.0]])
 
 
-class Writer:
+class CWriter:
     """The text of one plan."""
 
     def __init__(self, described: Plan, name: str, dtype: str, shares: Shares | None = None) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fewkern.core.scores import ClassScores
 from fewkern.io.c_text import c_head, c_loops, c_number
-from fewkern.io.c_writer import Writer
+from fewkern.io.c_writer import CWriter
 from fewkern.io.plan import Classes, Copy, Plan, Sum, Vector, scored, values_of
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
@@ -251,7 +251,7 @@ def rounding(described: Plan, found: Fixed) -> str:
     return f"{text}\nMeasured on {_ROWS:,} rows whose columns were drawn from their ranges, one by one."
 
 
-class FixedWriter(Writer):
+class FixedWriter(CWriter):
     """A plan in whole numbers; only ``quantize`` and ``dequantize`` know fractions."""
 
     def __init__(self, described: Plan, name: str) -> None:

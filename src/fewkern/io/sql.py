@@ -14,7 +14,7 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.io.c_text import c_comment
 from fewkern.io.describe import plan
-from fewkern.io.js import plain_label
+from fewkern.io.js import json_label
 from fewkern.io.plan import Classes, Inputs, Lookup, Plan, Sum, Vector
 from fewkern.io.save import write_atomically
 
@@ -280,7 +280,7 @@ def _class_output(classes: Classes, chain: _Chain, values: list[str], what: tupl
     if output == "predict":
         if number is not None:
             raise ValueError("to_sql: number is not for the label of a class; leave it out.")
-        return chain.close(_largest(s, [_literal(plain_label(label, "to_sql")) for label in classes.labels]))
+        return chain.close(_largest(s, [_literal(json_label(label, "to_sql")) for label in classes.labels]))
     own = _place(number, count, output)
     slope, level = scores.shares or (0.0, 0.0)
     if len(s) == 1:
