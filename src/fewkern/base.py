@@ -170,7 +170,7 @@ kept_importances = property(_importances)
 
 
 def importances_of(expansion: Any, scores: ClassScores | None, samples: Samples) -> Array | None:
-    """What ``feature_importances_`` says of a function, or of its class scores; None where it has no derivatives."""
+    """Importances of the features to a function or its class scores; None where it has no derivatives."""
     if not differentiable(expansion) or is_sparse(samples.X):
         return None
     with quiet():  # a kernel may be so narrow that its slopes are no numbers
@@ -191,7 +191,7 @@ def vectors_moved(estimator: Any) -> bool:
 
 
 def warn_of_fewer_components(estimator: Any) -> None:
-    """Say so where there are fewer components than were asked for: nobody knows before the fit how many exist."""
+    """Warn where there are fewer components than were asked for; their number is known only after the fit."""
     asked, found = estimator.n_components, estimator.n_components_
     if asked is not None and 0 < found < asked:
         warnings.warn(
@@ -229,7 +229,7 @@ def check_probability(estimator: Any, name: str, value: Any) -> float:
 
 
 def need_held_out(estimator: Any, name: str, method: str) -> Any:
-    """The attribute ``name``, which holds what ``method`` knows of held-out samples."""
+    """The attribute ``name``, the held-out values that ``method`` needs."""
     check_is_fitted(estimator)
     found = getattr(estimator, name, None)
     if found is None:
@@ -241,7 +241,7 @@ def need_held_out(estimator: Any, name: str, method: str) -> Any:
 
 
 def _absent(name: str, what: str, instead: str) -> Any:
-    """A method that another kind of estimator has: asking for it says what to use instead."""
+    """A method of another kind of estimator: accessing it raises an error that names the alternative."""
 
     def refuse(estimator: Any) -> None:
         raise AttributeError(f"{type(estimator).__name__} {what}, so it has no {name}; use {instead}.")
@@ -324,7 +324,7 @@ class ScoringClassifier(ClassifierMixin):
         ----------
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         coverage : float, default 0.9
-            Between 0 and 1. If it is more than the held-out samples can vouch for (``n / (n + 1)``), all classes are in
+            Between 0 and 1. If it exceeds what the held-out samples support (``n / (n + 1)``), all classes are in
             the set.
 
         Returns

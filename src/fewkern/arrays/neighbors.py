@@ -161,7 +161,7 @@ def _sparse_keys(X: Any) -> np.ndarray[Any, Any]:
 
 
 def weighted_centers(T: Array, weights: Array) -> tuple[Array, Array]:
-    """At most 16 centers, by k-means, each the mean of five rows or more (where there are so many), and their shares.
+    """At most 16 centers, by k-means, each the mean of five rows or more where there are enough, and their shares.
 
     Parameters
     ----------

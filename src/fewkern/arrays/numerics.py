@@ -60,7 +60,7 @@ def normal_cdf(x: Array) -> Array:
     return asarray_like(scipy.special.ndtr(to_numpy(x)), x, dtype=x.dtype)
 
 
-# A feature is constant if it varies by less than this number of rounding errors of its largest value.
+# A feature is constant if it varies by less than this many rounding errors of its largest value.
 _ROUNDING = 8.0
 
 

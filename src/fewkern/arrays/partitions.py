@@ -298,7 +298,7 @@ def map_parts(method: Callable[[Any], Any], frame: Any, values: Any, names: Call
 
 
 def _one_row(X: Any) -> Any:
-    """A sample of zeros of the same kind as those of a collection: what a method says of it shows the type."""
+    """A sample of zeros of the same kind as those of a collection: the result of a method for it shows the type."""
     if hasattr(X, "columns"):
         import pandas as pd
 
@@ -307,7 +307,7 @@ def _one_row(X: Any) -> Any:
 
 
 def _array_answers(block: Any, method: Callable[[Any], Any], empty: Any) -> Any:
-    """What a method says of a block; a block may have no rows, which no estimator takes."""
+    """The results of a method for a block; a block may have no rows, which no estimator accepts."""
     if not len(block):
         return empty
     with one_thread():

@@ -64,11 +64,11 @@ class Imitation:
     """Margin, over the median margin, at which a row has half its weight. Plain least squares spends its vectors on
     large values, which decide nothing: with 5 vectors the mean error on three splits of image falls by 2.5 points."""
     held_out: int = 10
-    """One sample in so many is held out. With one in five, 98.2% of german's decisions agree on test samples, with one
-    in ten 98.5%, as with none."""
+    """One sample in this many is held out. With one in five, 98.2% of german's decisions agree on test samples, with
+    one in ten 98.5%, as with none."""
     least_class_rows: int = 10
-    """Of every class so many samples are held out, or a third of them: the agreement of a class that has one sample
-    held out is a matter of luck."""
+    """Least number of samples of a class that are held out, or a third of them: the agreement on one sample would be
+    left to chance."""
 
 
 IMITATION = Imitation()
@@ -107,7 +107,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Teacher:
-    """A fitted function to be imitated, and what is known of it."""
+    """A fitted function to be imitated, and its known properties."""
 
     values: Callable[[Array], Array]
     """From rows to the values to be imitated, ``(n, q)``."""
@@ -339,7 +339,7 @@ class _Student:
     @classmethod
     def _measured(cls, columns: Preparation, axes: Host, scales: Host, directions: Host, seed: int) -> _Student:
         """With some widths as the unit of every column."""
-        # a column may be as good as ignored: its unit needs a bound
+        # the inverse width of an irrelevant column may be near zero: its unit needs a bound
         unit = np.maximum(scales, scales.max() / 1e3) / IMITATION.unit_widths
         start = Start(np.log(scales / unit), IMITATION.start_ridge, seed)
         columns = replace(columns, values=columns.values * unit)

@@ -30,7 +30,7 @@ LEAST_PROBABILITY = 1e-4
 
 
 def teacher(model: Any) -> Teacher:
-    """The function of a fitted model, and what is known of it."""
+    """The function of a fitted model, and its known properties."""
     name = type(model).__name__
     read = next((read for cls, read in _SOURCES.items() if isinstance(model, cls)), None)
     if read is None and isinstance(model, BaseEstimator):

@@ -114,7 +114,7 @@ class HeldOutScores:
     def central(self, coverage: float) -> tuple[float, float]:
         """Two scores between which a new one lies, as often too small as too large: ``(1 - coverage) / 2`` at most.
 
-        Fewer samples than that takes (``2 / (1 - coverage) - 1``) cannot vouch for each side by itself. Then the scores
+        Fewer samples than that takes (``2 / (1 - coverage) - 1``) do not bound each side by itself. Then the scores
         are opposite numbers, which the size of a new score does not exceed with probability ``coverage``.
         """
         high = (1.0 + coverage) / 2.0
@@ -189,7 +189,7 @@ class Intervals:
 
     @property
     def most(self) -> float:
-        """The largest coverage that the held-out samples can vouch for."""
+        """The largest coverage that the held-out samples support."""
         return min(one.most for one in self.residuals)
 
     def ends(self, coverage: float) -> tuple[list[float], list[float]]:

@@ -145,7 +145,7 @@ class Prepared:
     log_unit: float = 0.0
     """Added to a log density: its unit of volume."""
     notes: tuple[str, ...] = ()
-    """Sentences for whoever uses the model outside of Python."""
+    """Notes for users of the exported model."""
     inputs: Any = None
     """How the inputs become features (``fewkern.io.plan.Inputs``); None: they are the features."""
 

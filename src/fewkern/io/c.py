@@ -26,7 +26,7 @@ _ROWS = 20
 _TOLERANCES = {"double": 1e-9, "float": ROUNDING}
 
 _PROGRAM = """/*
- * {name}_test: {rows} rows, and what Python says of them. Written by fewkern (to_c_test).
+ * {name}_test: {rows} rows, and the outputs of the model in Python. Written by fewkern (to_c_test).
  *
  * {name}_test() returns the number of rows whose outputs differ by {tolerance} or more: 0 if all is well. Compile it
  * with {name}.c; with -D{name}_TEST_MAIN it is a program that returns the same.
@@ -81,7 +81,7 @@ def to_c(
 ) -> str:
     """A fitted model as C: one file, no dependency but ``math.h``, no memory allocated.
 
-    The head of the file says which functions it has, with ``T`` the type ``dtype`` and ``model`` replaced by ``name``:
+    The comment at the head lists the functions, with ``T`` the type ``dtype`` and ``model`` replaced by ``name``:
 
     ==================================================== ======================================================
     ``int model_predict(const T *x)``                    number of the class (classifiers)
@@ -243,7 +243,7 @@ def to_c_test(
     name: str = "model",
     dtype: Literal["float", "double", "int16"] = "double",
 ) -> str:
-    """A test in C of what :func:`to_c` wrote: 20 rows of ``X``, and what the model says of them.
+    """A test in C of what :func:`to_c` wrote: 20 rows of ``X`` and the outputs of the model.
 
     ``int model_test(void)`` returns the number of rows on which the compiled file disagrees, 0 if all is well: on the
     device itself, with its compiler and its arithmetic.

@@ -40,7 +40,7 @@ class Learning:
 
 
 def learning(model: Any, caller: str) -> Learning:
-    """Where a fitted model of the learner goes on, as its ``partial_fit`` does; errors speak for ``caller``."""
+    """Where a fitted model of the learner goes on, as its ``partial_fit`` does; ``caller`` begins error messages."""
     name = type(model).__name__
     if not isinstance(model, (KernelClassifier, KernelRegressor)):
         raise TypeError(

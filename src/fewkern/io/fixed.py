@@ -122,7 +122,7 @@ class Fixed:
 
 
 def fixed(described: Plan, caller: str) -> Fixed:
-    """The numbers of a plan; errors speak for ``caller``."""
+    """The numbers of a plan in fixed point; ``caller`` begins the error messages."""
     part, d = _learned(described, caller), described.n_features
     bends, coef, factor = part.bends, part.coef, part.factor
     assert bends is not None

@@ -95,7 +95,7 @@ class StepFeatures:
 
 
 def prepare(steps: list[Any], count: int, caller: str) -> StepFeatures:
-    """The features that steps of a pipeline make of ``count`` inputs; errors speak in the name of ``caller``."""
+    """The features that steps of a pipeline make of ``count`` inputs; ``caller`` begins the error messages."""
     found = StepFeatures(_copies(count), identity(count), {}, {})
     for step in steps:
         found = _after(found, step, caller)

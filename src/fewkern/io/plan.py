@@ -190,7 +190,7 @@ class Shares:
 
 
 def shares(described: Plan, model: Any, caller: str) -> Shares:
-    """How a plan is explained; ``model`` is the one inside of a pipeline, and errors speak for ``caller``."""
+    """How a plan is explained; ``model`` is the one inside of a pipeline, and ``caller`` begins error messages."""
     part = described.sums[0]
     if not isinstance(part, Sum) or (part.bends is None and part.kind != "gaussian"):
         raise ValueError(

@@ -37,14 +37,14 @@ _DIGITS = 6
 @storable
 @dataclass(frozen=True)
 class Sums:
-    """What a model knows of the rows that it has learned from."""
+    """Sums over the rows that a model was fitted to, on a basis that stays."""
 
     basis: Basis
     alpha: float
     """The ridge per unit of weight."""
     statistics: Statistics
     weight: float = 0.0
-    """Of the rows that were judged when they were left out."""
+    """Weight of the rows with leave-one-out errors."""
     error: float = 0.0
     """Weighted sum of their errors."""
     log_factor: float = 0.0
@@ -77,7 +77,7 @@ class Sums:
         return replace(self, statistics=replace(statistics, square=square))
 
     def judged(self, weight: float, error: float, factor: float = 1.0) -> Sums:
-        """After a batch was judged, row by row, each row left out."""
+        """With the leave-one-out error of another batch added."""
         return replace(
             self,
             weight=self.weight + weight,
@@ -87,7 +87,7 @@ class Sums:
 
     @property
     def mean_error(self) -> float:
-        """Of the rows that were judged."""
+        """Mean leave-one-out error."""
         return self.error / self.weight
 
     @property
@@ -104,7 +104,7 @@ class Sums:
         return self.basis.expand(*self.solution().in_precision(self.basis.vectors.dtype))
 
     def left_out(self, samples: Samples) -> HeldOut:
-        """What the model says of every row of a batch that it has learned from, had it not seen that row."""
+        """Leave-one-out predictions for the rows of a batch that is in the sums."""
         found, Z = self.solution(), self.basis.features(samples.X)
         xp = namespace(found.W)
         Z, Y, w = (xp.astype(one, xp.float64, copy=False) for one in (Z, samples.targets, samples.weights))
@@ -146,7 +146,7 @@ def policy_of(estimator: Any) -> Policy:
 
 
 def sums_before(estimator: Any) -> Sums | None:
-    """What a model has learned from, by ``fit`` or ``partial_fit``; None if it is not fitted."""
+    """The sums of a model after ``fit`` or ``partial_fit``; None if it is not fitted."""
     for name in ("_sums", "_fitted_to"):
         found: Sums | None = getattr(estimator, name, None)
         if found is not None:
@@ -161,13 +161,13 @@ def sums_before(estimator: Any) -> Sums | None:
 
 
 def begin(estimator: Any, basis: Basis, samples: Samples) -> Sums:
-    """What is known after a first batch on a given basis; the ridge is chosen on that batch."""
+    """The sums after a first batch on a given basis; the ridge is chosen on that batch."""
     estimator.novelty_, estimator.path_, estimator.background_, estimator.origin_ = None, None, None, "given"
     return Sums.of(basis, best_ridge(basis, samples, policy_of(estimator)), samples)
 
 
 def continue_with(estimator: Any, sums: Sums, basis: Basis | None, samples: Samples) -> Sums:
-    """What is known after another batch."""
+    """The sums after another batch."""
     if basis is not None and not same_basis(basis, sums.basis):
         raise ValueError(
             f"{type(estimator).__name__}: the vectors stay those of the first batch; basis= is another one. Begin "
@@ -195,14 +195,14 @@ def keep_function(estimator: Any, sums: Sums, expansion: GaussianExpansion | Ker
 
 
 def keep_batch(estimator: Any, sums: Sums) -> None:
-    """Assign what a model is after a batch."""
+    """Assign the attributes of a model after a batch."""
     estimator._sums, estimator._fitted_to = sums, None
     keep_function(estimator, sums, sums.expansion())
     estimator.held_out_error_ = sums.mean_error
 
 
 def merged(one: Any, other: Any) -> Any:
-    """A model like ``one`` that has learned what both have."""
+    """A copy of ``one`` with the sums of both."""
     name = type(one).__name__
     for model in (one, other):
         check_is_fitted(model)
@@ -221,7 +221,7 @@ def merged(one: Any, other: Any) -> Any:
 
 
 def forget_rows(estimator: Any, samples: Samples) -> None:
-    """Subtract rows from the sums of a fitted estimator, and assign what it then is."""
+    """Subtract rows from the sums of a fitted estimator, and assign its attributes anew."""
     name, sums = type(estimator).__name__, sums_before(estimator)
     assert sums is not None
     same_outputs(estimator, sums, samples)

@@ -67,8 +67,8 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
     novelty_ : Novelty or None
         What :meth:`novelty` reads.
     background_ : Background or None
-        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of five rows or
-        more (where there are so many), none a row.
+        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of at least
+        five rows where there are enough, so that none is a row.
 
     Notes
     -----
@@ -162,7 +162,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         factor = calibrate(ClassScores(), held_out).factor
         sums = sums.judged(held_out.weight, held_out.error_rate(), factor)
         keep_batch(self, sums)
-        self.loss_ = "squared"  # the sums know of no other
+        self.loss_ = "squared"  # sums give no other
         self.class_scores_ = ClassScores(factor=sums.factor)
         self.held_out_scores_ = held_out_scores(self.class_scores_, held_out.values, samples)
         self._importances = importances_of(self.expansion_, self.class_scores_, samples)
@@ -189,7 +189,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
 
 
 def _warn_of_absent_classes(model: KernelClassifier, samples: Samples) -> None:
-    """A model whose vectors the first batch chose knows only the classes of that batch."""
+    """Warn where the first batch, which chooses the vectors, lacks classes."""
     absent = np.setdiff1d(np.arange(len(model.classes_)), to_numpy(samples.codes))
     if len(absent):
         labels = ", ".join(repr(label) for label in to_numpy(model.classes_)[absent[:5]].tolist())

@@ -24,7 +24,7 @@ _NEGLIGIBLE = 1e-3
 
 @dataclass
 class Comparison:
-    """What every candidate says of the rows held out, fold by fold."""
+    """Predictions and errors of every candidate on the rows held out, fold by fold."""
 
     policy: Policy
     sizes: Sizes

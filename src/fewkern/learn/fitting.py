@@ -52,7 +52,7 @@ PARAMETERS: dict[str, list[Any]] = {
 _MOST_FOR_NOVELTY = 80
 # A fall of the error at the last size that is larger than this share of the whole fall says that more vectors pay.
 _OPEN_FALL = 0.02
-# And it must be this number of its standard errors.
+# The fall must also exceed this many of its standard errors.
 _CLEAR = 2.0
 
 
@@ -267,7 +267,7 @@ def learn_batch(estimator: Any, samples: Samples, before: Sums | None, basis: Ba
 
 
 def keep_sums(estimator: Any, fitted: Fitted, error: float, factor: float = 1.0) -> None:
-    """Assign what ``partial_fit`` needs after ``fit``. It is not part of a file: it may be larger than the model."""
+    """Assign the sums that ``partial_fit`` needs after ``fit``; files leave them out, as they may outgrow the model."""
     estimator._sums, estimator._fitted_to = None, fitted.sums.judged(fitted.held_out.weight, error, factor)
 
 
@@ -317,13 +317,13 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
 
         Notes
         -----
-        What still knows of the rows: vectors, metric and ridge, which all rows chose, also where vectors were moved;
+        Some traces of the rows remain: vectors, metric and ridge, which all rows chose, also where vectors were moved;
         ``held_out_error_``, intervals, probabilities, sets, ``novelty_`` and importances, which stay as they were.
         Where a row is itself one of the samples that the model keeps, a warning says so. If nothing may remain, fit a
         new model to the other rows.
 
-        Whether rows were ever there cannot be known from sums. Rows that were not are refused where no samples could
-        have the sums that are left; else the answer is that of a model that was taught their negative.
+        Sums do not show which rows they come from. Rows that were never learned are refused where no samples could have
+        the sums that are left; otherwise their negative is learned.
 
         Coefficients of logistic regression (``loss_`` of a classifier) do not come from sums, and are refused. Those of
         ``partial_fit`` do.

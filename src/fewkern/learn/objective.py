@@ -77,7 +77,7 @@ class Workspace:
         self._n, self._held = n, dict[str, Host]()
 
     def __call__(self, name: str, columns: int) -> Host:
-        """A matrix of this name; its entries are those that somebody left there."""
+        """A matrix of this name; its entries are arbitrary."""
         size = self._n * columns
         held = self._held.get(name)
         if held is None or len(held) < size:

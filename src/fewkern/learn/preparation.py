@@ -78,7 +78,7 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
 
 
 class _Scale:
-    """Quantiles of a column, and what they say of its centre, its spread and its tails."""
+    """Quantiles of a column, with its centre, spread and tails."""
 
     def __init__(self, ordered: Host, levels: Host) -> None:
         self.ordered, self.levels = ordered, levels

@@ -63,8 +63,8 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     novelty_ : Novelty or None
         What :meth:`novelty` reads.
     background_ : Background or None
-        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of five rows or
-        more (where there are so many), none a row.
+        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of at least
+        five rows where there are enough, so that none is a row.
     feature_importances_
         Share of every column in the variation of the function.
 

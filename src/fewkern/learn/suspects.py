@@ -70,7 +70,7 @@ def suspects(X: Any, y: Any, *, task: Literal["auto", "classify", "regress"] = "
         What ``y`` holds. "auto" takes numbers with a fraction, or more than 20 different ones, as numbers.
     groups : array of shape (n_samples,) or None, default None
         Labels, equal for rows that belong together: a row is then predicted without all rows of its group. Without
-        them, a copy of a row vouches for its label.
+        them, a copy of a row confirms its label.
 
     Returns
     -------
