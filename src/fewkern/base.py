@@ -128,9 +128,11 @@ def check_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sample
     )
 
 
-def check_measured(estimator: KernelEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, bool]:
+def check_measured(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, minimum: int = 2
+) -> tuple[Samples, bool]:
     """Checked samples with numbers as targets, and whether these came as one column."""
-    X = check_samples(estimator, X, reset=True, minimum=2)
+    X = check_samples(estimator, X, reset=reset, minimum=minimum)
     targets, single = validate_targets(estimator, X, y)
     weights = validate_weights(estimator, X, sample_weight)
     return Samples.of(X, weights, pairwise=is_pairwise(estimator), targets=targets), single

@@ -15,7 +15,7 @@ import numpy as np
 from fewkern.arrays.namespace import asarray_like, float_dtype, to_numpy
 from fewkern.arrays.partitions import Partitions, as_collection, is_collection
 from fewkern.arrays.sampling import row_keys, smallest_keys
-from fewkern.arrays.validation import class_factors, plain_label, validate_targets, validate_weights
+from fewkern.arrays.validation import class_factors, plain_label, validate_weights
 from fewkern.base import check_groups, check_labelled, check_measured, check_samples, check_weighted, is_pairwise
 from fewkern.core import population
 from fewkern.core.population import InMemory, Population, total_of_blocks
@@ -249,14 +249,6 @@ def labelled_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: 
         of_class = asarray_like(factors, X, dtype=float_dtype(X))[codes]
         weights = of_class if weights is None else weights * of_class
     return Samples.of(X, weights, pairwise=is_pairwise(estimator), codes=codes, n_classes=len(known))
-
-
-def measured_batch(estimator: Any, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Samples, bool]:
-    """One of several batches with numbers as targets."""
-    X = check_samples(estimator, X, reset=first)
-    targets, single = validate_targets(estimator, X, y)
-    weights = validate_weights(estimator, X, sample_weight)
-    return Samples.of(X, weights, pairwise=is_pairwise(estimator), targets=targets), single
 
 
 def weighted_samples(estimator: Any, X: Any, sample_weight: Any) -> Samples:

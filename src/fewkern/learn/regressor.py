@@ -7,11 +7,11 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import importances_of
+from fewkern.base import check_measured, importances_of
 from fewkern.core.samples import Samples
 from fewkern.learn.batches import Basis, keep_batch, sums_before
 from fewkern.learn.fitting import PARAMETERS, LearningEstimator, fit_population, keep, keep_sums, learn_batch
-from fewkern.populations import measured_batch, measured_population
+from fewkern.populations import measured_population
 from fewkern.select.base import IntervalRegressor
 from fewkern.select.uncertainty import fit_intervals
 
@@ -133,7 +133,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         self
         """
         before = sums_before(self)
-        samples, single = measured_batch(self, X, y, sample_weight, first=before is None)
+        samples, single = check_measured(self, X, y, sample_weight, reset=before is None, minimum=1)
         if before is None:
             self._single = single
         sums = learn_batch(self, samples, before, basis)
@@ -144,7 +144,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         return self
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Samples:
-        return measured_batch(self, X, y, sample_weight, first=False)[0]
+        return check_measured(self, X, y, sample_weight, reset=False, minimum=1)[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
