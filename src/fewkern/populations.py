@@ -89,7 +89,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class _Survey:
-    """What a pass over all rows tells of them; surveys of parts are merged by ``+``."""
+    """Counts, class weights and a sample from a pass over all rows; merged by ``+``."""
 
     limit: int
     count: int
@@ -110,13 +110,13 @@ class _Survey:
         return _Survey(self.limit, self.count + other.count, masses, replace(self.rows, **both)).cut()
 
     def cut(self) -> _Survey:
-        """With no more rows than are wanted."""
+        """With at most ``limit`` rows, and two of every class."""
         labels = self.rows.targets if self.masses else None
         return replace(self, rows=self.rows.take(smallest_keys(row_keys(self.rows.rows), labels, self.limit)))
 
 
 def _survey_block(layout: Layout, limit: int, bound: float, first: int, *columns: Numbers) -> _Survey:
-    """Rows with a key larger than ``bound`` are left where they are, but for those of rare classes."""
+    """The survey of a block; rows with a key above ``bound`` are not sampled, except those of rare classes."""
     rows, masses = layout.read(first, *columns), {}
     labels = rows.targets if layout.targets == "labels" else None
     if labels is not None:
@@ -216,7 +216,7 @@ def weighted_population(estimator: Any, X: Any, sample_weight: Any, minimum: int
 
 
 def labelled_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> Samples:
-    """One of several batches with classes; the first one says which features and classes there are."""
+    """One of several batches with classes; the first one fixes the features and the classes."""
     name = type(estimator).__name__
     first = not hasattr(estimator, "classes_")
     if estimator.class_weight == "balanced":

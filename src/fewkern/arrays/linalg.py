@@ -91,7 +91,7 @@ def neg_squared_distances(X: Array, Y: Array) -> Array:
 
 
 class HeldRows:
-    """Dense rows, ready for many calls of what :func:`neg_squared_distances` does.
+    """Dense rows, prepared for many calls of :func:`neg_squared_distances`.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class PartitionError(RuntimeError):
 
 
 class NeedsMemoryError(TypeError):
-    """A Dask collection was given to something that needs all rows in memory."""
+    """A Dask collection was passed to an estimator that needs all rows in memory."""
 
 
 def is_collection(x: Any) -> bool:
@@ -69,7 +69,7 @@ class Partitions:
 
     @classmethod
     def of(cls, name: str, X: Any, *columns: Any) -> Partitions:
-        """The rows of ``X`` with ``columns``: collections, or arrays in memory; ``name`` is whose they are."""
+        """The rows of ``X`` with ``columns``: collections, or arrays in memory; ``name`` begins messages."""
         import dask.array as da
 
         names = tuple(str(c) for c in X.columns) if hasattr(X, "columns") else None
@@ -147,7 +147,7 @@ def added_up(parts: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Checked:
-    """What was found in some blocks, and their checksums by the number of the first row."""
+    """A sum over some blocks, and their checksums by the number of the first row."""
 
     value: Any
     checksums: dict[int, int]
@@ -352,7 +352,7 @@ def mapped_blocks(X: Any) -> Iterator[Any]:
 
 
 def rowwise(method: Callable[..., Array], columns: Sequence[str] | None = None) -> Callable[..., Any]:
-    """A method that answers for every sample: for a Dask collection it does so when that is computed.
+    """A method with one result per sample; for a Dask collection the results are lazy.
 
     An array gives an array, a data frame a series or a data frame, whose columns are named ``columns``, or after the
     classes or components. Arguments after the samples are handed on.

@@ -41,7 +41,7 @@ def samples(*dims: str) -> Shape:
 
 
 def indices(*dims: str) -> Shape:
-    """Whole numbers that are not negative."""
+    """Non-negative integers."""
     return Shape("indices", dims)
 
 

@@ -1,4 +1,4 @@
-"""How wrong a model is on samples that it has not seen, and so how wrong on new ones (conformal prediction).
+"""Held-out errors of a model, and the intervals, sets and p-values that follow from them (conformal prediction).
 
 If a new score is exchangeable with ``n`` held-out ones, it is among the smallest ``k`` of the ``n + 1`` with
 probability ``k / (n + 1)``: the score of rank ``ceil((n + 1) coverage)`` is exceeded with probability ``1 - coverage``

@@ -56,7 +56,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 class NotFiniteError(ValueError):
-    """A kernel has values that are no numbers."""
+    """A kernel has values that are not finite."""
 
 
 class Kernel(Parameters, ABC):
@@ -101,7 +101,7 @@ class Kernel(Parameters, ABC):
         return out
 
     def _finite_block(self, X: Array, Y: Array) -> Array:
-        """The matrix for a block of rows of ``X``, or an error where it is not one of numbers."""
+        """The matrix for a block of rows of ``X``, or an error where it is not finite."""
         with quiet():
             K = self._block(X, Y)
         if not all_finite(K):
@@ -109,14 +109,14 @@ class Kernel(Parameters, ABC):
         return K
 
     def not_finite(self) -> NotFiniteError:
-        """The error that says that the kernel has values that are no numbers."""
+        """The error for kernel values that are not finite."""
         return NotFiniteError(
             f"{self._label()}: the kernel returned values that are not finite, or whose sums are not; scale the "
             "samples (for example with StandardScaler), or use another kernel."
         )
 
     def _label(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return repr(self)
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """All rows of a fit, wherever they are: in memory, on a GPU, or in the partitions of a Dask collection.
 
-A method that serves any number of rows asks two things of them: a sample, on which it makes its choices, and sums over
-all rows, which give it the coefficients.
+A method that serves any number of rows needs a sample, on which it makes its choices, and sums over all rows, which
+give it the coefficients.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from fewkern.io.plan import Classes, Copy, Plan, Sum, Vector, scored, values_of
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 MISSING = -(2**15)
-"""A number that is absent."""
-# Numbers that are there, and the 1 of exponentials and probabilities.
+"""A missing number."""
+# The largest number, and the 1 of exponentials and probabilities.
 _LARGEST, _ONE = 2**15 - 1, 2**15
 # An exponential is zero from this many octaves on.
 _OCTAVES = 16
@@ -37,7 +37,7 @@ _BYTES = {"uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4}
 
 @dataclass(frozen=True)
 class Decay:
-    """Exponentials ``exp(-rate * n)`` of whole numbers: ``n >> shift``, times ``gain``, in 1/4096 octaves."""
+    """Exponentials ``exp(-rate * n)`` of integers: ``n >> shift``, times ``gain``, in 1/4096 octaves."""
 
     gain: Integers
     shift: Integers
@@ -53,7 +53,7 @@ class Decay:
 
 @dataclass(frozen=True)
 class Fixed:
-    """All numbers of a file."""
+    """The constants of a file."""
 
     columns: tuple[int, ...]
     """The input of every feature."""
@@ -82,7 +82,7 @@ class Fixed:
     probability: Decay | None
 
     def inputs(self, X: Vector) -> Integers:
-        """Rows as whole numbers."""
+        """Rows as integers."""
         out = np.full(X.shape, MISSING)
         for i, column in enumerate(self.columns):
             x = (np.clip(X[:, column], -1e200, 1e200) - self.shift[i]) * 2.0 ** self.exponent[i]
@@ -91,7 +91,7 @@ class Fixed:
         return out
 
     def __call__(self, X: Integers) -> Integers:
-        """Values ``(n, q)`` of rows of whole numbers, to the bit those of the file."""
+        """Values ``(n, q)`` of rows of integers, bit for bit those of the file."""
         return np.concatenate([self._values(X[i : i + _BLOCK]) for i in range(0, len(X), _BLOCK)])
 
     def _values(self, X: Integers) -> Integers:
@@ -197,7 +197,7 @@ def _power(room: float, x: Any) -> Any:
 
 
 def _excess(sizes: Vector) -> int:
-    """How many bits too long for 32 the largest of the numbers is."""
+    """Number of bits by which the largest of the numbers exceeds 32."""
     return max(0, 1 - int(_power(2.0**31, sizes.max(initial=0.0))))
 
 
@@ -217,14 +217,14 @@ def _fills(copies: list[Copy], shift: Vector, exponent: Integers) -> Integers | 
 
 
 def _decay(rate: Vector, point: int) -> Decay:
-    """Exponentials of ``-rate`` times numbers with ``point`` bits behind the point."""
+    """Exponentials of ``-rate`` times numbers with ``point`` fractional bits."""
     longest = _OCTAVES * np.log(2) / rate * 2.0**point
     shift = np.clip(np.floor(np.log2(longest)) - 15, 0, 31)
     return Decay(np.minimum(2.0 ** (31 + shift) / longest, 65535).astype(np.int64), shift.astype(np.int64))
 
 
 def rounding(described: Plan, found: Fixed) -> str:
-    """Two lines about rounding, measured on rows whose columns are drawn from the knots, one by one; warns of much."""
+    """Two lines on the rounding error, measured on rows of independently drawn columns; warns where it is large."""
     part, rng = _learned(described, ""), np.random.default_rng(0)
     assert part.bends is not None
     X = np.zeros((_ROWS, described.n_inputs))
@@ -252,7 +252,7 @@ def rounding(described: Plan, found: Fixed) -> str:
 
 
 class FixedWriter(CWriter):
-    """A plan in whole numbers; only ``quantize`` and ``dequantize`` know fractions."""
+    """A plan in integers; only ``quantize`` and ``dequantize`` use floating point."""
 
     def __init__(self, described: Plan, name: str) -> None:
         numbers = fixed(described, "to_c")
@@ -283,7 +283,7 @@ class FixedWriter(CWriter):
         return self._constant(kind, what, rows, _BYTES[kind])
 
     def _formats(self, own: Fixed) -> list[str]:
-        """How the numbers of a sample become whole ones."""
+        """How a sample becomes integers."""
         names = self.plan.feature_names or [f"x[{column}]" for column in range(self.plan.n_inputs)]
         lines = [f"x holds the {self.plan.n_inputs} features of one sample as whole numbers, -32767 to 32767:"]
         for i, column in enumerate(own.columns):

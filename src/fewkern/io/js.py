@@ -139,7 +139,7 @@ def _part(part: Sum | LogSum) -> dict[str, Any]:
 
 
 def _numbers(described: Plan) -> dict[str, Any]:
-    """All that ``module.js`` reads."""
+    """The data that ``module.js`` reads."""
     names = described.feature_names or tuple(f"x{i}" for i in range(described.n_inputs))
     found: dict[str, Any] = {"columns": names, "texts": {}, "parts": None, "sums": [_part(p) for p in described.sums]}
     if described.inputs is not None:

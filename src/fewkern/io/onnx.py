@@ -172,7 +172,7 @@ def _write_novelty(g: Graph, features: Sum, threshold: float) -> None:
 
 
 def _prepared(g: Graph, part: Sum | LogSum) -> str:
-    """``z``, where it is squared no larger than what can be."""
+    """``z``, clipped where its square would overflow."""
     x = _bent(g, part.bends) if isinstance(part, Sum) and part.bends is not None else g.sample
     if part.factor is None:
         return x

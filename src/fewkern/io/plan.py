@@ -111,7 +111,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Features that are row ``k`` of ``values`` where an input is ``keys[k]``, and ``unknown`` where it is no key."""
+    """Features that are row ``k`` of ``values`` where an input is ``keys[k]``, and ``unknown`` for other inputs."""
 
     source: Copy
     keys: Vector
@@ -133,7 +133,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Plan:
-    """A fitted model, plain."""
+    """A fitted model as plain arrays."""
 
     title: str
     model: str

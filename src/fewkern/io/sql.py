@@ -142,7 +142,7 @@ def _products(names: list[str], weights: Vector) -> list[str]:
 
 
 def _exp(exponent: str) -> str:
-    """The exponential of a column, without errors far out; NULL stays NULL."""
+    """The exponential of a column, clipped against overflow and underflow; NULL stays NULL."""
     low, high = _number(-_EXPONENT), _number(_EXPONENT)
     largest = _number(float(np.exp(_EXPONENT)))
     return f"CASE WHEN {exponent} < {low} THEN 0e0 WHEN {exponent} > {high} THEN {largest} ELSE exp({exponent}) END"

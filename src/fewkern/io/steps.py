@@ -103,7 +103,7 @@ def _defaults(cls: type) -> Content:
 
 
 def _head(step: Any, *own: str) -> Content:
-    """What every step has: settings other than the defaults, the names of the features, the type of the output."""
+    """The common part of every step: settings other than the defaults, names of the features, type of the output."""
     defaults = _defaults(type(step))
     settings = {
         name: _dtype_name(step, value) if name == "dtype" else value

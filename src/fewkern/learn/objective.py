@@ -39,7 +39,7 @@ _MOST_LEVERAGE = 0.98
 
 @dataclass(frozen=True)
 class Geometry:
-    """All that moves: vectors, the metric, the vectors' own widths, the ridge and the warp of the columns."""
+    """The parameters of a search: vectors, metric, widths of the vectors, ridge, and the warp of the columns."""
 
     vectors: Host
     """Shape ``(m, d)``, in prepared columns, before the warp."""
