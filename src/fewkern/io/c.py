@@ -25,48 +25,6 @@ _ROWS = 20
 # Largest difference, as a share of the largest output.
 _TOLERANCES = {"double": 1e-9, "float": ROUNDING}
 
-_PROGRAM = """/*
- * {name}_test: {rows} rows, and the outputs of the model in Python. Written by fewkern (to_c_test).
- *
- * {name}_test() returns the number of rows whose outputs differ by {tolerance} or more: 0 if all is well. Compile it
- * with {name}.c; with -D{name}_TEST_MAIN it is a program that returns the same.
- */
-#include "{name}.h"
-
-int {name}_test(void);
-
-static const {x_type} {name}_test_x[{n_x}] = {{
-{x}
-}};
-
-static const {y_type} {name}_test_y[{n_y}] = {{
-{y}
-}};
-
-int {name}_test(void)
-{{
-    int wrong = 0;
-    for (int i = 0; i < {rows}; i++) {{
-        {y_type} out[{q}];
-        int same = 1;
-        {call}
-        for (int o = 0; o < {q}; o++) {{
-            const {y_type} gap = out[o] - {name}_test_y[{q} * i + o];
-            same = same && gap < {tolerance} && -gap < {tolerance};
-        }}
-        wrong += !same;
-    }}
-    return wrong;
-}}
-
-#ifdef {name}_TEST_MAIN
-int main(void)
-{{
-    return {name}_test();
-}}
-#endif
-"""
-
 
 def to_c(
     model: Any,
@@ -229,10 +187,14 @@ def arduino_sketch(described: Plan, name: str, header: str, dtype: str) -> str:
         lines += [f"{name}_{described.values}({x}, {out});"]
         lines += [f"float out[{name}_N_VALUES];", f"{name}_dequantize(whole, out);"] if whole else []
         lines += [f"for (int i = 0; i < {name}_N_VALUES; i++) {{", "    Serial.println(out[i], 6);", "}"]
-    words = {"VERSION": __version__, "COUNT": str(described.n_inputs), "ANSWER": answer, "T": given, "NAME": name}
-    words |= {"HEADER": header, "BODY": "\n    ".join(lines)}
-    text = Path(__file__).with_name("sketch.ino").read_text(encoding="ascii")
-    return re.sub(rf"(?<![A-Za-z_])({'|'.join(words)})(?![A-Za-z])", lambda m: words[m[0]], text)
+    words = {"VERSION": __version__, "COUNT": described.n_inputs, "ANSWER": answer, "T": given, "NAME": name}
+    return _filled("sketch.ino", words | {"HEADER": header, "BODY": "\n    ".join(lines)})
+
+
+def _filled(file: str, words: dict[str, Any]) -> str:
+    """The text of a file beside this one, with other text in place of some words."""
+    text = Path(__file__).with_name(file).read_text(encoding="ascii")
+    return re.sub(rf"(?<![A-Za-z_])({'|'.join(words)})(?![A-Za-z])", lambda m: str(words[m[0]]), text)
 
 
 def to_c_test(
@@ -296,19 +258,11 @@ def to_c_test(
         tolerance = c_number(_TOLERANCES[dtype] * max(float(np.abs(truth).max()), 1e-300), dtype)
         x = ["NAN" if np.isnan(one) else c_number(one, dtype) for one in cells.ravel()]
         y = [c_number(float(one), dtype) for one in truth.ravel()]
-    text = _PROGRAM.format(
-        name=name,
-        x_type="int16_t" if dtype == "int16" else dtype,
-        y_type="int32_t" if dtype == "int16" else dtype,
-        rows=len(places),
-        tolerance=tolerance,
-        n_x=cells.size,
-        n_y=truth.size,
-        x=c_lines(x),
-        y=c_lines(y),
-        q=truth.shape[1],
-        call=call.format(name=name, x=f"{name}_test_x + {cells.shape[1]} * i"),
-    )
+    words = {"NAME": name, "ROWS": len(places), "TOLERANCE": tolerance, "WIDTH": truth.shape[1]}
+    words |= {"X_TYPE": "int16_t", "Y_TYPE": "int32_t"} if dtype == "int16" else {"X_TYPE": dtype, "Y_TYPE": dtype}
+    words |= {"N_X": cells.size, "N_Y": truth.size, "X_ROWS": c_lines(x), "Y_ROWS": c_lines(y)}
+    words["CALL"] = call.format(name=name, x=f"{name}_test_x + {cells.shape[1]} * i")
+    text = _filled("selftest.c", words)
     if dtype != "int16" and np.isnan(cells).any():
         text = text.replace("#include", "#include <math.h>\n#include", 1)
     if path is not None:
