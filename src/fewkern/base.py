@@ -29,39 +29,21 @@ from fewkern.arrays.validation import (
     validate_weights,
 )
 from fewkern.core.conformal import HeldOutScores
-from fewkern.core.explanation import differentiable, feature_importances, fit_background
+from fewkern.core.explanation import (
+    Background,
+    Explanation,
+    background_of,
+    differentiable,
+    explainable,
+    feature_importances,
+    shares,
+    vectors_of,
+)
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Kernel, as_kernel
 from fewkern.core.path import TOLERANCE, Path
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
-
-__all__ = [
-    "CONSTRAINTS",
-    "BudgetWarning",
-    "KernelEstimator",
-    "ScoringClassifier",
-    "check_groups",
-    "check_labelled",
-    "check_measured",
-    "check_priors",
-    "check_probability",
-    "check_samples",
-    "check_weighted",
-    "constraints",
-    "held_out_scores",
-    "is_pairwise",
-    "keep_background",
-    "keep_importances",
-    "kept_importances",
-    "need_held_out",
-    "no_interval",
-    "no_set",
-    "path_of",
-    "set_threshold",
-    "vectors_moved",
-    "warn_of_fewer_components",
-]
 
 
 class BudgetWarning(UserWarning):
@@ -146,9 +128,11 @@ def check_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sample
     )
 
 
-def check_measured(estimator: KernelEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, bool]:
+def check_measured(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, minimum: int = 2
+) -> tuple[Samples, bool]:
     """Checked samples with numbers as targets, and whether these came as one column."""
-    X = check_samples(estimator, X, reset=True, minimum=2)
+    X = check_samples(estimator, X, reset=reset, minimum=minimum)
     targets, single = validate_targets(estimator, X, y)
     weights = validate_weights(estimator, X, sample_weight)
     return Samples.of(X, weights, pairwise=is_pairwise(estimator), targets=targets), single
@@ -187,19 +171,13 @@ def _importances(estimator: Any) -> Array:
 kept_importances = property(_importances)
 
 
-def keep_importances(estimator: Any, samples: Samples) -> None:
-    """Assign what ``feature_importances_`` says of the fitted function; of a classifier, of its class scores."""
-    expansion, scores = estimator.expansion_, getattr(estimator, "class_scores_", None)
-    estimator._importances = None
-    if differentiable(expansion) and not is_sparse(samples.X):
-        with quiet():  # a kernel may be so narrow that its slopes are no numbers
-            found = feature_importances(expansion if scores is None else scores.of(expansion), samples)
-        estimator._importances = found if all_finite(found) else None
-
-
-def keep_background(estimator: Any, samples: Samples) -> None:
-    """Assign what ``explain`` compares with; None where it compares with the vectors."""
-    estimator.background_ = fit_background(estimator.expansion_, samples)
+def importances_of(expansion: Any, scores: ClassScores | None, samples: Samples) -> Array | None:
+    """Importances of the features to a function or its class scores; None where it has no derivatives."""
+    if not differentiable(expansion) or is_sparse(samples.X):
+        return None
+    with quiet():  # a kernel may be so narrow that its slopes are no numbers
+        found = feature_importances(expansion if scores is None else scores.of(expansion), samples)
+    return found if all_finite(found) else None
 
 
 def path_of(estimator: Any) -> Path | None:
@@ -215,7 +193,7 @@ def vectors_moved(estimator: Any) -> bool:
 
 
 def warn_of_fewer_components(estimator: Any) -> None:
-    """Say so where there are fewer components than were asked for: nobody knows before the fit how many exist."""
+    """Warn where there are fewer components than were asked for; their number is known only after the fit."""
     asked, found = estimator.n_components, estimator.n_components_
     if asked is not None and 0 < found < asked:
         warnings.warn(
@@ -253,7 +231,7 @@ def check_probability(estimator: Any, name: str, value: Any) -> float:
 
 
 def need_held_out(estimator: Any, name: str, method: str) -> Any:
-    """The attribute ``name``, which holds what ``method`` knows of held-out samples."""
+    """The attribute ``name``, the held-out values that ``method`` needs."""
     check_is_fitted(estimator)
     found = getattr(estimator, name, None)
     if found is None:
@@ -265,7 +243,7 @@ def need_held_out(estimator: Any, name: str, method: str) -> Any:
 
 
 def _absent(name: str, what: str, instead: str) -> Any:
-    """A method that another kind of estimator has: asking for it says what to use instead."""
+    """A method of another kind of estimator: accessing it raises an error that names the alternative."""
 
     def refuse(estimator: Any) -> None:
         raise AttributeError(f"{type(estimator).__name__} {what}, so it has no {name}; use {instead}.")
@@ -348,7 +326,7 @@ class ScoringClassifier(ClassifierMixin):
         ----------
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
         coverage : float, default 0.9
-            Between 0 and 1. If it is more than the held-out samples can vouch for (``n / (n + 1)``), all classes are in
+            Between 0 and 1. If it exceeds what the held-out samples support (``n / (n + 1)``), all classes are in
             the set.
 
         Returns
@@ -363,3 +341,54 @@ class ScoringClassifier(ClassifierMixin):
         return (1.0 - probabilities <= threshold) | top
 
     predict_interval = no_interval
+
+
+def explain(self: Any, X: Any, background: Any = None) -> Explanation:
+    """What every feature contributes to the predictions for some samples, in closed form.
+
+    The shares of a sample add up to its prediction (of a classifier, its ``decision_function``) minus the baseline, the
+    mean prediction over the background. A share is the integral of the slope along the feature on the straight way from
+    a point of the background to the sample (Aumann and Shapley; "integrated gradients"), averaged over the background.
+    :class:`~fewkern.KernelRegressor` and :class:`~fewkern.KernelClassifier` go that way in prepared columns.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n_samples, n_features)
+    background : array, data frame or sparse matrix of shape (n_points, n_features), or None, default None
+        Samples to compare with, equally weighted. None takes what the model keeps, ``background_``: at most 16 weighted
+        centers of the training samples (means of groups, not samples). Of sparse samples, and where the model was given
+        its basis, the vectors, equally weighted.
+
+    Returns
+    -------
+    Explanation
+        Its ``values`` have shape ``(n_samples, n_features)``, or ``(n_samples, n_features, n_outputs)`` for three or
+        more classes and for several targets. They are dense, also for sparse samples.
+    """
+    X = check_samples(self, X)
+    function = _function(self)
+    kept = getattr(self, "background_", None)
+    if background is not None:
+        points = background_of(function, check_samples(self, background))
+    else:
+        points = kept if isinstance(kept, Background) else vectors_of(function)
+    found = shares(function, X, points)
+    values, baseline = (asarray_like(one, function.coef, dtype=function.coef.dtype) for one in found)
+    names = getattr(self, "feature_names_in_", None)
+    columns = tuple(f"feature {j}" for j in range(int(X.shape[1]))) if names is None else tuple(map(str, names))
+    if function.n_outputs == 1:
+        return Explanation(values[:, :, 0], float(baseline[0]), columns)
+    classes = getattr(self, "classes_", None)
+    outputs: Array = range(function.n_outputs) if classes is None else to_numpy(classes).tolist()
+    return Explanation(values, baseline, columns, tuple(outputs))
+
+
+def _function(estimator: Any) -> Any:
+    """What an estimator predicts; of a classifier, the scores of its classes."""
+    function, scores = estimator.expansion_, getattr(estimator, "class_scores_", None)
+    if not explainable(function):
+        raise ValueError(
+            f"{type(estimator).__name__}.explain: shares have a closed form for Gaussian kernels only, and this model "
+            f'has {getattr(function, "kernel", type(function).__name__)}; fit it with kernel="gaussian".'
+        )
+    return function if scores is None else scores.of(function)

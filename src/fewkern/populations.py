@@ -15,22 +15,11 @@ import numpy as np
 from fewkern.arrays.namespace import asarray_like, float_dtype, to_numpy
 from fewkern.arrays.partitions import Partitions, as_collection, is_collection
 from fewkern.arrays.sampling import row_keys, smallest_keys
-from fewkern.arrays.validation import class_factors, plain_label, validate_targets, validate_weights
+from fewkern.arrays.validation import class_factors, plain_label, validate_weights
 from fewkern.base import check_groups, check_labelled, check_measured, check_samples, check_weighted, is_pairwise
 from fewkern.core import population
 from fewkern.core.population import InMemory, Population, total_of_blocks
 from fewkern.core.samples import Samples
-
-__all__ = [
-    "Layout",
-    "Streamed",
-    "labelled_batch",
-    "labelled_population",
-    "measured_batch",
-    "measured_population",
-    "weighted_population",
-    "weighted_samples",
-]
 
 Numbers = np.ndarray[Any, Any]
 Sum = TypeVar("Sum")
@@ -100,7 +89,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class _Survey:
-    """What a pass over all rows tells of them; surveys of parts are merged by ``+``."""
+    """Counts, class weights and a sample from a pass over all rows; merged by ``+``."""
 
     limit: int
     count: int
@@ -121,13 +110,13 @@ class _Survey:
         return _Survey(self.limit, self.count + other.count, masses, replace(self.rows, **both)).cut()
 
     def cut(self) -> _Survey:
-        """With no more rows than are wanted."""
+        """With at most ``limit`` rows, and two of every class."""
         labels = self.rows.targets if self.masses else None
         return replace(self, rows=self.rows.take(smallest_keys(row_keys(self.rows.rows), labels, self.limit)))
 
 
 def _survey_block(layout: Layout, limit: int, bound: float, first: int, *columns: Numbers) -> _Survey:
-    """Rows with a key larger than ``bound`` are left where they are, but for those of rare classes."""
+    """The survey of a block; rows with a key above ``bound`` are not sampled, except those of rare classes."""
     rows, masses = layout.read(first, *columns), {}
     labels = rows.targets if layout.targets == "labels" else None
     if labels is not None:
@@ -227,7 +216,7 @@ def weighted_population(estimator: Any, X: Any, sample_weight: Any, minimum: int
 
 
 def labelled_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> Samples:
-    """One of several batches with classes; the first one says which features and classes there are."""
+    """One of several batches with classes; the first one fixes the features and the classes."""
     name = type(estimator).__name__
     first = not hasattr(estimator, "classes_")
     if estimator.class_weight == "balanced":
@@ -260,14 +249,6 @@ def labelled_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: 
         of_class = asarray_like(factors, X, dtype=float_dtype(X))[codes]
         weights = of_class if weights is None else weights * of_class
     return Samples.of(X, weights, pairwise=is_pairwise(estimator), codes=codes, n_classes=len(known))
-
-
-def measured_batch(estimator: Any, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Samples, bool]:
-    """One of several batches with numbers as targets."""
-    X = check_samples(estimator, X, reset=first)
-    targets, single = validate_targets(estimator, X, y)
-    weights = validate_weights(estimator, X, sample_weight)
-    return Samples.of(X, weights, pairwise=is_pairwise(estimator), targets=targets), single
 
 
 def weighted_samples(estimator: Any, X: Any, sample_weight: Any) -> Samples:

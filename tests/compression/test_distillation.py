@@ -6,6 +6,7 @@ import pytest
 from fewkern import KernelExpansion
 from fewkern.arrays.namespace import to_numpy
 from fewkern.compression.distillation import (
+    IMITATION,
     Agreement,
     Goal,
     Teacher,
@@ -15,7 +16,6 @@ from fewkern.compression.distillation import (
     held_out,
     ladder,
 )
-from fewkern.compression.policy import IMITATION
 from fewkern.core.scores import ClassScores
 from fewkern.kernels import Gaussian
 

@@ -42,7 +42,7 @@ FORMULAS = [
     (Laplacian(length_scale=WIDTHS), lambda x, y: np.exp(-np.sum(np.abs(x - y) / WIDTHS))),
     (Polynomial(degree=3, gamma=0.5, coef0=2.0), lambda x, y: (0.5 * np.dot(x, y) + 2.0) ** 3),
     (Linear(), np.dot),
-    (LinearSpline(origin=0.0), spline),
+    (LinearSpline(origin=-0.5), lambda x, y: spline(x + 0.5, y + 0.5)),
 ]
 # Kernels that hold no formula.
 GIVEN = {Precomputed, Function}

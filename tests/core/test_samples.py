@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Samples, with_indicators
 from fewkern.kernels import Gaussian, Precomputed
 
 WEIGHTS = np.array([1.0, 0, 2, 1, 0, 1])
@@ -147,3 +147,9 @@ def test_folds_never_split_a_group(rng, classes, seed):
     for train, test in folds:
         assert not set(groups[train]) & set(groups[test])
     assert sorted(row for _, test in folds for row in test) == list(range(60))
+
+
+def test_indicators_are_one_column_per_class_and_ones_without_classes():
+    X, codes = np.zeros((3, 1)), np.array([0, 2, 1])
+    np.testing.assert_array_equal(with_indicators(Samples.of(X)).targets, np.ones((3, 1)))
+    np.testing.assert_array_equal(with_indicators(Samples.of(X, codes=codes, n_classes=3)).targets, np.eye(3)[codes])

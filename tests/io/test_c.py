@@ -121,7 +121,7 @@ def test_the_loops_compile_on_their_own(tmp_path, dtype):
 def test_every_loop_is_used_by_some_model():
     """A loop that no model calls would be dead code; one that is called but missing would not compile."""
     folder = Path(fewkern.io.__file__).parent
-    writer = "".join((folder / name).read_text() for name in ("c_writer.py", "c_learning.py", "c_fixed.py"))
+    writer = "".join((folder / name).read_text() for name in ("c_writer.py", "c_learning.py", "fixed.py"))
     kinds = {"gaussian", "own_gaussian", "laplacian", "polynomial", "spline"}
     for loop, text in c_library().items():
         called = f"{{n}}_{loop}(" in writer or loop in kinds

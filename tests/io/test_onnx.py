@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 import fewkern
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, ForwardDensity, to_onnx
 from fewkern.datasets import make_banana, make_sinc
-from fewkern.io.onnx import OPSET
+from fewkern.io.onnx_graph import OPSET
 from fewkern.kernels import Gaussian, LinearSpline
 from tests.io.running import run_onnx, run_reference
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from fewkern import FeatureVectorRegressor, KernelClassifier, KernelRegressor, load, save
 from fewkern.datasets import make_banana
-from fewkern.learn.forgetting import rows_among
+from fewkern.learn.batches import rows_among
 from fewkern.learn.policy import POLICY
 
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fewkern.learn import climb as climbing
 from fewkern.learn.climb import Sizes, leading_axes, teacher_of
 from fewkern.learn.learner import Settings, linear_axes
 from fewkern.learn.move import move
 from fewkern.learn.objective import Rows, objective
 from fewkern.learn.policy import POLICY
-from fewkern.learn.start import choose_start
+from fewkern.learn.start import Start, choose_start
 
 
 def test_a_search_ends_half_way_where_rows_held_out_see_no_gain():
@@ -71,3 +72,20 @@ def test_more_samples_are_tried_as_long_as_they_gain(frequency, sizes):
 def test_sparse_may_lose_more_than_balanced_and_accurate_nothing():
     accurate, balanced, sparse = (Settings(prefer=word).leniency for word in ("accurate", "balanced", "sparse"))
     assert accurate == 0 < balanced < sparse
+
+
+def test_a_rung_is_left_half_way_where_it_has_not_reached_the_least_error(monkeypatch):
+    T = np.random.default_rng(0).normal(size=(200, 2))
+    Y = np.sin(2.0 * T[:, :1])
+    rows = Rows(T, (Y - Y.mean()) / Y.std(), np.ones(200), 0.3 * np.eye(2))
+    error, asked = {4: 0.5, 20: 0.4, 32: 0.2, 64: 0.3}, []
+
+    def stay(rows, geometry, steps, policy, tol=0.0, promising=None):
+        if promising is not None:  # a rung; distilled vectors have no such question
+            asked.append((geometry.size, promising(geometry)))
+        return geometry
+
+    monkeypatch.setattr(climbing, "move", stay)
+    start, sizes = Start(np.zeros(2), 1e-3, 0), climbing.Sizes((20,), (4, 32, 64))
+    list(climbing.climb(rows, start, sizes, POLICY, lambda geometry: error[geometry.size]))
+    assert asked == [(4, True), (32, True), (64, False)]

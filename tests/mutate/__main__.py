@@ -23,6 +23,7 @@ from tests.mutate.mutants import Mutant, equivalent, mutants_of
 ROOT = Path(__file__).parents[2]
 # Each with its laws; those of the learner and of compression are among their tests.
 PACKAGES = {
+    "arrays": "test_fvs",
     "core": "test_fvs",
     "select": "test_fvs",
     "learn": None,
@@ -55,7 +56,10 @@ def tests_of(module: str) -> list[str]:
     _, package, name = module.split(".")
     if package == "io":
         return [f"tests/io/test_{part}.py" for part in FILE_TESTS]
-    own = sorted((ROOT / "tests" / package).glob("test_*.py"), key=lambda path: name not in path.stem)
+    # what arrays computes is tested where it is used first
+    folders = (package, "core") if package == "arrays" else (package,)
+    every = [path for folder in folders for path in sorted((ROOT / "tests" / folder).glob("test_*.py"))]
+    own = sorted(every, key=lambda path: name not in path.stem)
     laws = [f"tests/laws/{PACKAGES[package]}.py"] if PACKAGES[package] else []
     return [*(str(path.relative_to(ROOT)) for path in own), *laws, "tests/golden/test_golden.py"]
 

@@ -26,7 +26,6 @@ LEVELS = (
     ("arrays",),
     ("core",),
     ("base",),
-    ("explaining",),
     ("populations",),
     ("select",),
     ("fisher", "margins", "density"),

@@ -12,8 +12,6 @@ from threadpoolctl import ThreadpoolController
 
 from fewkern.arrays.namespace import Array, on_host
 
-__all__ = ["BLOCK_ELEMENTS", "one_thread", "row_blocks", "threads_for"]
-
 # 4 MiB of float64: small enough for the last-level cache, large enough for BLAS-3.
 BLOCK_ELEMENTS = 1 << 19
 # 1 GiB of float64 on an accelerator, where every block costs the start of a dozen kernels, and nothing is cached.

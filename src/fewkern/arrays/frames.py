@@ -19,8 +19,6 @@ from fewkern.arrays.partitions import PartitionError, added_up, counted, map_par
 from fewkern.arrays.progress import shown
 from fewkern.arrays.texts import missing_package
 
-__all__ = ["FrameParts", "map_frame", "read_once", "require_dask"]
-
 # What is called with the number of the first row of a part, and with the part.
 OfPart = Callable[[int, Any], Any]
 

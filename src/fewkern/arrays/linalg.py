@@ -13,34 +13,6 @@ import scipy.linalg
 
 from fewkern.arrays.namespace import Array, device, is_sparse, namespace, on_host
 
-__all__ = [
-    "HeldRows",
-    "cholesky_psd",
-    "class_sums",
-    "distinct",
-    "divide_where",
-    "generalized_eigh",
-    "inverse_psd",
-    "jittered_cholesky",
-    "kth_smallest",
-    "least_squares",
-    "logsumexp",
-    "manhattan",
-    "neg_squared_differences",
-    "neg_squared_distances",
-    "one_hot",
-    "product_transposed",
-    "solve_definite",
-    "solve_or_none",
-    "solve_or_least_squares",
-    "solve_shifted",
-    "solve_triangular",
-    "squared_norms",
-    "subtract_product",
-    "sum_by_index",
-    "weighted_gram",
-]
-
 # Right-hand sides per unknown above which an accelerator inverts the triangle and multiplies.
 _MANY_SIDES = 4
 
@@ -119,7 +91,7 @@ def neg_squared_distances(X: Array, Y: Array) -> Array:
 
 
 class HeldRows:
-    """Dense rows, ready for many calls of what :func:`neg_squared_distances` does.
+    """Dense rows, prepared for many calls of :func:`neg_squared_distances`.
 
     Parameters
     ----------

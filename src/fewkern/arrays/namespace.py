@@ -25,26 +25,6 @@ Value = TypeVar("Value")
 # NumPy itself follows the standard from 2.1 on; each call through the wrappers would take a few microseconds more.
 numpy_namespace = np if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else compatible_numpy
 
-__all__ = [
-    "Array",
-    "Namespace",
-    "as_float",
-    "asarray_like",
-    "concat_rows",
-    "device",
-    "eps",
-    "float_dtype",
-    "is_foreign",
-    "is_sparse",
-    "move_fields",
-    "namespace",
-    "on_host",
-    "put",
-    "same_place",
-    "take_rows",
-    "to_numpy",
-]
-
 
 def is_sparse(x: Any) -> bool:
     """Whether ``x`` is a SciPy sparse matrix or array."""

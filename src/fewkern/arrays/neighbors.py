@@ -10,20 +10,6 @@ import scipy.sparse as sp
 from fewkern.arrays.linalg import neg_squared_distances
 from fewkern.arrays.namespace import Array, is_sparse
 
-__all__ = [
-    "MOST_CENTER_ROWS",
-    "class_neighbors",
-    "class_radius",
-    "distinct_rows",
-    "nearest_between",
-    "neighbors",
-    "sparse_edges",
-    "sparse_laplacian_scatter",
-    "split_by_label",
-    "symmetric_weights",
-    "weighted_centers",
-]
-
 # Centers at most: more hardly change the baseline of an explanation, which costs as many times that of one point.
 _CENTERS = 16
 # A center is the mean of at least this number of rows, so that none is a row.
@@ -175,7 +161,7 @@ def _sparse_keys(X: Any) -> np.ndarray[Any, Any]:
 
 
 def weighted_centers(T: Array, weights: Array) -> tuple[Array, Array]:
-    """At most 16 centers, by k-means, each the mean of five rows or more (where there are so many), and their shares.
+    """At most 16 centers, by k-means, each the mean of five rows or more where there are enough, and their shares.
 
     Parameters
     ----------

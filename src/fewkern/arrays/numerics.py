@@ -12,22 +12,6 @@ import scipy.special
 
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, float_dtype, is_sparse, namespace, to_numpy
 
-__all__ = [
-    "all_finite",
-    "column_ranges",
-    "column_sizes",
-    "column_spreads",
-    "divide_columns",
-    "interpolated",
-    "largest_power",
-    "line_integrals",
-    "normal_cdf",
-    "power_of_two",
-    "quiet",
-    "squarable",
-    "unless_rounding",
-]
-
 # Power of the largest number: 1e140 in double precision, 3e17 in single precision.
 _SQUARE = 0.4541
 
@@ -76,7 +60,7 @@ def normal_cdf(x: Array) -> Array:
     return asarray_like(scipy.special.ndtr(to_numpy(x)), x, dtype=x.dtype)
 
 
-# A feature is constant if it varies by less than this number of rounding errors of its largest value.
+# A feature is constant if it varies by less than this many rounding errors of its largest value.
 _ROUNDING = 8.0
 
 

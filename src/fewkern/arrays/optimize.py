@@ -15,8 +15,6 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from fewkern.arrays.linalg import one_hot
 from fewkern.arrays.numerics import quiet
 
-__all__ = ["Minimum", "fit_logistic", "minimize_smooth"]
-
 # Steps of a logistic regression at most, and the relative decrease of its objective in one step at which it ends.
 _LOGISTIC_STEPS, _LOGISTIC_TOL = 60, 1e-5
 

@@ -25,23 +25,6 @@ from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.progress import shown
 
-__all__ = [
-    "BLOCK_ROWS",
-    "NeedsMemoryError",
-    "PartitionError",
-    "Partitions",
-    "added_up",
-    "as_collection",
-    "counted",
-    "is_collection",
-    "is_mapped",
-    "map_parts",
-    "map_rows",
-    "mapped_blocks",
-    "naming",
-    "rowwise",
-]
-
 # Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
 BLOCK_ROWS = 1 << 16
 
@@ -57,7 +40,7 @@ class PartitionError(RuntimeError):
 
 
 class NeedsMemoryError(TypeError):
-    """A Dask collection was given to something that needs all rows in memory."""
+    """A Dask collection was passed to an estimator that needs all rows in memory."""
 
 
 def is_collection(x: Any) -> bool:
@@ -86,7 +69,7 @@ class Partitions:
 
     @classmethod
     def of(cls, name: str, X: Any, *columns: Any) -> Partitions:
-        """The rows of ``X`` with ``columns``: collections, or arrays in memory; ``name`` is whose they are."""
+        """The rows of ``X`` with ``columns``: collections, or arrays in memory; ``name`` begins messages."""
         import dask.array as da
 
         names = tuple(str(c) for c in X.columns) if hasattr(X, "columns") else None
@@ -164,7 +147,7 @@ def added_up(parts: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Checked:
-    """What was found in some blocks, and their checksums by the number of the first row."""
+    """A sum over some blocks, and their checksums by the number of the first row."""
 
     value: Any
     checksums: dict[int, int]
@@ -315,7 +298,7 @@ def map_parts(method: Callable[[Any], Any], frame: Any, values: Any, names: Call
 
 
 def _one_row(X: Any) -> Any:
-    """A sample of zeros of the same kind as those of a collection: what a method says of it shows the type."""
+    """A sample of zeros of the same kind as those of a collection: the result of a method for it shows the type."""
     if hasattr(X, "columns"):
         import pandas as pd
 
@@ -324,7 +307,7 @@ def _one_row(X: Any) -> Any:
 
 
 def _array_answers(block: Any, method: Callable[[Any], Any], empty: Any) -> Any:
-    """What a method says of a block; a block may have no rows, which no estimator takes."""
+    """The results of a method for a block; a block may have no rows, which no estimator accepts."""
     if not len(block):
         return empty
     with one_thread():
@@ -369,7 +352,7 @@ def mapped_blocks(X: Any) -> Iterator[Any]:
 
 
 def rowwise(method: Callable[..., Array], columns: Sequence[str] | None = None) -> Callable[..., Any]:
-    """A method that answers for every sample: for a Dask collection it does so when that is computed.
+    """A method with one result per sample; for a Dask collection the results are lazy.
 
     An array gives an array, a data frame a series or a data frame, whose columns are named ``columns``, or after the
     classes or components. Arguments after the samples are handed on.

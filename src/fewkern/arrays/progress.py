@@ -12,8 +12,6 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["Step", "progress", "shown", "titled"]
-
 Step = Callable[[int], None]
 
 # Without a terminal a line is written at the end of a loop, and during it at most once in this number of seconds.
@@ -43,7 +41,7 @@ def titled(title: str) -> Iterator[None]:
 def progress(estimator: Any, label: str, total: int | None) -> Iterator[Step]:
     """Yield ``step(done)`` for a loop in the fit of an estimator.
 
-    The estimator's callbacks hear of it if it has any (``set_callbacks``, scikit-learn 1.9 and later), and whoever
+    The estimator's callbacks are called if it has any (``set_callbacks``, scikit-learn 1.9 and later), and whoever
     reads stderr if it has ``verbose``.
 
     Parameters
@@ -57,8 +55,8 @@ def progress(estimator: Any, label: str, total: int | None) -> Iterator[Step]:
     followed = hasattr(estimator, "_callback_fit_ctx")
     tasks = _Subtasks(estimator, label, total) if followed else None
     # lines do not disturb the bar of a callback, another bar would
-    told = f"{type(estimator).__name__}: {label}"
-    seen = shown(told, total, bar=not followed) if getattr(estimator, "verbose", False) else nullcontext(None)
+    full_label = f"{type(estimator).__name__}: {label}"
+    seen = shown(full_label, total, bar=not followed) if getattr(estimator, "verbose", False) else nullcontext(None)
     with seen as show:
 
         def step(done: int) -> None:

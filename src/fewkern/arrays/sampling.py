@@ -9,18 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
-__all__ = [
-    "Fold",
-    "given_folds",
-    "grouped_folds",
-    "plain_folds",
-    "random_generator",
-    "row_keys",
-    "seed_from",
-    "smallest_keys",
-    "stratified_folds",
-]
-
 # Rows to train on, and rows held out.
 Fold = tuple[Sequence[int], Sequence[int]]
 

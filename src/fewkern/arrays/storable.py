@@ -1,7 +1,7 @@
 """Which classes a model file may hold, and what their arrays must look like.
 
 Every class that can be part of a fitted model registers itself here with :func:`storable`. ``fewkern.io`` writes and
-reads registered classes and no others, so it needs to know none of them by name, and a file cannot create
+reads registered classes and no others, so it names none of them, and a file cannot create
 anything else. Estimators in ``fewkern.__all__`` are announced by the package: a class is imported, and registered, when
 the list of classes is first asked for.
 """
@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, TypeVar, overload
-
-__all__ = ["Shape", "Stored", "announce", "floats", "indices", "samples", "storable", "stored_classes"]
 
 Class = TypeVar("Class", bound=type)
 
@@ -43,7 +41,7 @@ def samples(*dims: str) -> Shape:
 
 
 def indices(*dims: str) -> Shape:
-    """Whole numbers that are not negative."""
+    """Non-negative integers."""
     return Shape("indices", dims)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["missing_package", "printable"]
-
 # Control characters, invisible ones that change the direction of text, halves of pairs, ends of lines and paragraphs.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 

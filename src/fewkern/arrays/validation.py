@@ -15,7 +15,8 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.pipeline import Pipeline
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval as Interval
+from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
@@ -32,23 +33,6 @@ from fewkern.arrays.namespace import (
 )
 from fewkern.arrays.numerics import all_finite, quiet, squarable
 from fewkern.arrays.partitions import NeedsMemoryError, is_collection
-
-__all__ = [
-    "CallbackSupportMixin",
-    "Interval",
-    "StrOptions",
-    "class_factors",
-    "encode_labels",
-    "fit_context",
-    "labels_from_codes",
-    "plain_label",
-    "unwrapped",
-    "validate_class_weights",
-    "validate_groups",
-    "validate_samples",
-    "validate_targets",
-    "validate_weights",
-]
 
 # Columns of a sparse matrix: every fit has arrays of this length, of half a gigabyte each.
 _MOST_COLUMNS = 2**26
@@ -326,7 +310,8 @@ def unwrapped(model: Any, caller: str) -> Any:
 
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks
 except ImportError:  # scikit-learn before 1.9 has no callbacks: estimators have no set_callbacks
 
     class CallbackSupportMixin:  # type: ignore[no-redef]

@@ -30,18 +30,15 @@ from fewkern.arrays.progress import shown
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.storable import storable
 from fewkern.arrays.validation import labels_from_codes, unwrapped, validate_samples
-from fewkern.base import ScoringClassifier, check_samples, keep_background, keep_importances, kept_importances
-from fewkern.compression.distillation import Agreement, Function, Goal, Teacher, distill, ladder
-from fewkern.compression.policy import IMITATION
+from fewkern.base import ScoringClassifier, check_samples, explain, importances_of, kept_importances
+from fewkern.compression.distillation import IMITATION, Agreement, Function, Goal, Teacher, distill, ladder
 from fewkern.compression.sources import ask, check_fitted, teacher
 from fewkern.core.expansion import Expansion
+from fewkern.core.explanation import fit_background
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
-from fewkern.explaining import explain
 from fewkern.learn.policy import POLICY
 from fewkern.select.uncertainty import match_temperature
-
-__all__ = ["CompressedClassifier", "CompressedDetector", "CompressedRegressor", "CompressedTransformer", "compress"]
 
 
 class CompressedModel(BaseEstimator):
@@ -352,8 +349,8 @@ def _estimator(model: Any, long: Teacher, short: Function, samples: Array) -> Co
     if "transform" in made.methods_:
         made._n_features_out = short.n_outputs
     if hasattr(type(made), "feature_importances_"):
-        keep_importances(made, Samples.of(samples))
-        keep_background(made, Samples.of(samples))
+        made._importances = importances_of(made.expansion_, getattr(made, "class_scores_", None), Samples.of(samples))
+        made.background_ = fit_background(made.expansion_, Samples.of(samples))
     return made
 
 

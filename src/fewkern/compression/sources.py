@@ -25,14 +25,12 @@ from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Gaussian
 from fewkern.core.scores import ClassScores
 
-__all__ = ["ask", "check_fitted", "teacher"]
-
 # Smaller probabilities count as this one: their logarithms would outweigh all others, and decide nothing.
 LEAST_PROBABILITY = 1e-4
 
 
 def teacher(model: Any) -> Teacher:
-    """The function of a fitted model, and what is known of it."""
+    """The function of a fitted model, and its known properties."""
     name = type(model).__name__
     read = next((read for cls, read in _SOURCES.items() if isinstance(model, cls)), None)
     if read is None and isinstance(model, BaseEstimator):

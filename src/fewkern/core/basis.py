@@ -13,8 +13,6 @@ from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernel import Gram, Kernel
 
-__all__ = ["KernelBasis", "Projection", "share_left"]
-
 Projection = Literal["nested", "symmetric", "raw"]
 
 

@@ -1,4 +1,4 @@
-"""How wrong a model is on samples that it has not seen, and so how wrong on new ones (conformal prediction).
+"""Held-out errors of a model, and the intervals, sets and p-values that follow from them (conformal prediction).
 
 If a new score is exchangeable with ``n`` held-out ones, it is among the smallest ``k`` of the ``n + 1`` with
 probability ``k / (n + 1)``: the score of rank ``ceil((n + 1) coverage)`` is exceeded with probability ``1 - coverage``
@@ -17,8 +17,6 @@ from fewkern.arrays.storable import floats, storable
 from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, Preparation
-
-__all__ = ["HeldOutScores", "Intervals", "Novelty"]
 
 # Scores that are kept at most, and how many of them are the smallest and the largest ones; the others are evenly spaced
 # in rank. A level that falls between two of these is rounded outward, by one share of the spacing at most.
@@ -116,7 +114,7 @@ class HeldOutScores:
     def central(self, coverage: float) -> tuple[float, float]:
         """Two scores between which a new one lies, as often too small as too large: ``(1 - coverage) / 2`` at most.
 
-        Fewer samples than that takes (``2 / (1 - coverage) - 1``) cannot vouch for each side by itself. Then the scores
+        Fewer samples than that takes (``2 / (1 - coverage) - 1``) do not bound each side by itself. Then the scores
         are opposite numbers, which the size of a new score does not exceed with probability ``coverage``.
         """
         high = (1.0 + coverage) / 2.0
@@ -191,7 +189,7 @@ class Intervals:
 
     @property
     def most(self) -> float:
-        """The largest coverage that the held-out samples can vouch for."""
+        """The largest coverage that the held-out samples support."""
         return min(one.most for one in self.residuals)
 
     def ends(self, coverage: float) -> tuple[list[float], list[float]]:

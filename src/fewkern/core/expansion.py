@@ -10,8 +10,6 @@ from fewkern.arrays.namespace import Array, device, is_sparse, move_fields, name
 from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.core.kernel import Kernel
 
-__all__ = ["Expansion", "KernelExpansion", "Prepared", "Preparing", "Scaling"]
-
 
 class Expansion(Protocol):
     """What predict, save, export, compress and pictures ask of a fitted function.
@@ -147,7 +145,7 @@ class Prepared:
     log_unit: float = 0.0
     """Added to a log density: its unit of volume."""
     notes: tuple[str, ...] = ()
-    """Sentences for whoever uses the model outside of Python."""
+    """Notes for users of the exported model."""
     inputs: Any = None
     """How the inputs become features (``fewkern.io.plan.Inputs``); None: they are the features."""
 

@@ -38,19 +38,6 @@ from fewkern.core.gaussians import GaussianExpansion, gaussians
 from fewkern.core.radial import Gaussian
 from fewkern.core.samples import Samples
 
-__all__ = [
-    "Background",
-    "Explanation",
-    "background_of",
-    "differentiable",
-    "explainable",
-    "feature_importances",
-    "fit_background",
-    "shares",
-    "slopes",
-    "vectors_of",
-]
-
 # What is explainable.
 Gaussians: TypeAlias = KernelExpansion | GaussianExpansion
 # Elements of a block of rows times vectors: its arrays stay in the cache between the steps.

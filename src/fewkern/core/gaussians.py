@@ -1,4 +1,4 @@
-r"""The form of a learned model: Gaussians with widths of their own in a learned metric, and a linear part.
+r"""The learned function: Gaussians with individual widths in a learned metric, and a linear part.
 
 .. math:: f(x) = b + B^T t(x) + \sum_j a_j \exp\bigl(-\tfrac12 s_j^2 \|A^T (t(x) - v_j)\|^2\bigr),
           \qquad A A^T = D^2 + U U^T
@@ -26,8 +26,6 @@ from fewkern.arrays.namespace import (
 )
 from fewkern.arrays.numerics import interpolated
 from fewkern.arrays.storable import floats, indices, storable
-
-__all__ = ["GaussianBasis", "GaussianExpansion", "Preparation", "gaussians"]
 
 
 @storable(knots=floats("k", "d"), values=floats("k", "d"), check=lambda preparation: preparation.check())

@@ -18,8 +18,6 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array, device, float_dtype, namespace, put, take_rows, to_numpy
 from fewkern.arrays.numerics import all_finite, quiet
 
-__all__ = ["Center", "Gram", "Kernel", "NotFiniteError", "Parameters", "ones_of"]
-
 
 class Parameters:
     """Base of dataclasses whose fields are parameters in scikit-learn's protocol: kernels and graph rules.
@@ -58,7 +56,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 class NotFiniteError(ValueError):
-    """A kernel has values that are no numbers."""
+    """A kernel has values that are not finite."""
 
 
 class Kernel(Parameters, ABC):
@@ -103,7 +101,7 @@ class Kernel(Parameters, ABC):
         return out
 
     def _finite_block(self, X: Array, Y: Array) -> Array:
-        """The matrix for a block of rows of ``X``, or an error where it is not one of numbers."""
+        """The matrix for a block of rows of ``X``, or an error where it is not finite."""
         with quiet():
             K = self._block(X, Y)
         if not all_finite(K):
@@ -111,14 +109,14 @@ class Kernel(Parameters, ABC):
         return K
 
     def not_finite(self) -> NotFiniteError:
-        """The error that says that the kernel has values that are no numbers."""
+        """The error for kernel values that are not finite."""
         return NotFiniteError(
             f"{self._label()}: the kernel returned values that are not finite, or whose sums are not; scale the "
             "samples (for example with StandardScaler), or use another kernel."
         )
 
     def _label(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return repr(self)
 
     @abstractmethod

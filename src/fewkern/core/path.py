@@ -11,8 +11,6 @@ from typing import Generic, Protocol, TypeVar
 from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.arrays.storable import storable
 
-__all__ = ["TOLERANCE", "Path", "Peelable", "Peeled", "Stop", "peel", "smallest_within"]
-
 Found = TypeVar("Found")
 Record = TypeVar("Record")
 Recorded = TypeVar("Recorded", covariant=True)
@@ -188,13 +186,13 @@ def smallest_within(error: Array, size: Array, allowance: Array | float) -> tupl
 
 
 class Peelable(Protocol[Found, Recorded]):
-    """What is left: it knows how to find the next thing to take out, and how to take it out."""
+    """The state of :func:`peel`: it finds the next item, and removes it."""
 
     def find(self) -> Found | Stop:
-        """What to take out next, or why there is nothing."""
+        """The next item, or why there is none."""
 
     def remove(self, found: Found, /) -> Iterable[Recorded]:
-        """Take it out; one record per step (a block of pivots gives several)."""
+        """Remove it; one record per step (a block of pivots gives several)."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """All rows of a fit, wherever they are: in memory, on a GPU, or in the partitions of a Dask collection.
 
-A method that serves any number of rows asks two things of them: a sample, on which it makes its choices, and sums over
-all rows, which give it the coefficients.
+A method that serves any number of rows needs a sample, on which it makes its choices, and sums over all rows, which
+give it the coefficients.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from functools import cached_property
 from typing import Protocol, TypeVar
 
 from fewkern.core.samples import Samples
-
-__all__ = ["SAMPLE_ROWS", "InMemory", "Population", "total_of_blocks"]
 
 # Choices (length scale, vectors, ridge, how many) are made on at most this number of rows; coefficients
 # come from all of them.

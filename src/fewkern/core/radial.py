@@ -22,20 +22,6 @@ from fewkern.arrays.numerics import column_ranges, column_sizes, column_spreads,
 from fewkern.arrays.storable import storable
 from fewkern.core.kernel import Kernel, ones_of
 
-__all__ = [
-    "UNITS",
-    "Gaussian",
-    "Laplacian",
-    "Unit",
-    "WidthKernel",
-    "city_block",
-    "euclidean",
-    "feature_units",
-    "positive",
-    "resolve_width",
-    "total_variance",
-]
-
 # Squared distance, in units of the length scale, beyond which the rounding error of a product is seen in the
 # exponential.
 _FAR = 1e12

@@ -30,8 +30,6 @@ from fewkern.arrays.sampling import (
     stratified_folds,
 )
 
-__all__ = ["Samples", "class_targets", "with_indicators", "with_targets"]
-
 Rows = TypeVar("Rows")
 
 

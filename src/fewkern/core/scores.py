@@ -9,8 +9,6 @@ from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array, move_fields, namespace, same_place
 from fewkern.arrays.storable import floats, storable
 
-__all__ = ["ClassScores", "class_values", "softmax"]
-
 
 def softmax(values: Array) -> Array:
     """Rows proportional to ``exp(values)``, summing to one."""

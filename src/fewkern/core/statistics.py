@@ -1,4 +1,4 @@
-"""Sums over rows, which are all that a linear model of the features has to know of the samples."""
+"""Sums over rows: the sufficient statistics of a linear model of the features."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples, with_targets
-
-__all__ = ["FeatureSums", "LinearSolution", "Statistics", "feature_statistics", "ridge_factor"]
-
 
 # The least ridge, in units of rounding of the mean diagonal of the equations.
 _LEAST_RIDGE = 10.0
@@ -51,7 +48,7 @@ class LinearSolution:
         return xp.astype(self.W, dtype, copy=False), xp.astype(self.offset, dtype, copy=False)
 
     def leverage(self, Z: Array, weights: Array) -> Array:
-        """Share of its own value in what the model says of each row; the rows must be among those that were summed."""
+        """Leverage of each row, the share of its own target in its fitted value; the rows must be in the sums."""
         xp = namespace(Z)
         design = xp.concat([xp.ones_like(Z[:, :1]), Z], axis=1)
         Q = solve_triangular(self.factor, design.T).T
@@ -64,7 +61,7 @@ class Statistics:
     r"""Weighted sums over the rows of features ``Z`` and targets ``Y``, merged by ``+``; ``-`` takes rows out.
 
     Blocks of rows in memory or on a GPU, partitions of a Dask collection, files, and batches that come one after the
-    other are all the same to whoever asks for these.
+    other are treated alike.
 
     Parameters
     ----------

@@ -15,9 +15,10 @@ from fewkern.arrays.namespace import Array, float_dtype, to_numpy
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
-from fewkern.base import constraints, held_out_scores, keep_background, keep_importances
+from fewkern.base import constraints, held_out_scores, importances_of
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.expansion import KernelExpansion
+from fewkern.core.explanation import fit_background
 from fewkern.core.kernel import Kernel
 from fewkern.core.kernels import as_kernel
 from fewkern.core.path import Stop
@@ -80,8 +81,8 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Fitted
     estimator.vectors_, estimator.indices_ = estimator.expansion_.vectors, estimator.expansion_.indices
     estimator.n_vectors_ = estimator.expansion_.n_vectors
     estimator.path_ = replace(selected.trace, objectives=fitted.objectives)
-    keep_importances(estimator, rows)
-    keep_background(estimator, rows)
+    estimator._importances = importances_of(estimator.expansion_, estimator.class_scores_, rows)
+    estimator.background_ = fit_background(estimator.expansion_, rows)
     return fitted
 
 

@@ -6,9 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 from fewkern.arrays.validation import fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, kept_importances
+from fewkern.base import KernelEstimator, ScoringClassifier, explain, kept_importances
 from fewkern.core.path import Stop
-from fewkern.explaining import explain
 from fewkern.fisher.fitting import CONSTRAINTS, fit_fisher
 from fewkern.fisher.forward import MAX_VECTORS, MAX_VECTORS_MULTICLASS, ForwardFamily
 from fewkern.populations import labelled_population

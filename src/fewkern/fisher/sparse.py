@@ -13,11 +13,10 @@ from sklearn.base import clone
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
-from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, kept_importances
+from fewkern.base import KernelEstimator, ScoringClassifier, check_labelled, constraints, explain, kept_importances
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.path import Stop
-from fewkern.explaining import explain
 from fewkern.fisher.fitting import CONSTRAINTS, class_expansion, fit_fisher
 from fewkern.fisher.lq import LqFamily, lq_path, max_penalty
 from fewkern.fisher.problem import Candidates, penalized_problem

@@ -1,7 +1,6 @@
 """Fitted models in files: ``save`` and ``load``; in other languages: ``to_c``, ``to_js``, ``to_onnx``, ``to_sql``."""
 
-from fewkern.io.c import to_c
-from fewkern.io.c_test import to_c_test
+from fewkern.io.c import to_c, to_c_test
 from fewkern.io.js import to_js
 from fewkern.io.onnx import to_onnx
 from fewkern.io.save import ModelFileError, load, save

@@ -19,9 +19,6 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["FORMAT_VERSION", "MEMORY_BASE_BYTES", "MEMORY_FACTOR", "Budget", "FileLimitError", "ModelFileError"]
-__all__ += ["pack", "unpack"]
-
 Arrays: TypeAlias = dict[str, np.ndarray[Any, Any]]
 
 FORMAT = "fewkern model"

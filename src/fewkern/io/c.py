@@ -1,23 +1,29 @@
-"""A fitted model as one C99 file that needs nothing but ``math.h``."""
+"""A fitted model as one C99 file that needs nothing but ``math.h``, an Arduino sketch around it, and a test of it."""
 
 from __future__ import annotations
 
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import Any, Literal
 
-from fewkern.io.c_arduino import arduino_sketch
-from fewkern.io.c_fixed import FixedWriter
-from fewkern.io.c_learning import LearningWriter
-from fewkern.io.c_text import c_header
-from fewkern.io.c_writer import Writer
-from fewkern.io.describe import inner_model, plan
-from fewkern.io.learning import learning
-from fewkern.io.save import write_atomically
-from fewkern.io.shares import shares
+import numpy as np
 
-__all__ = ["to_c"]
+from fewkern._version import __version__
+from fewkern.arrays.namespace import to_numpy
+from fewkern.io.c_learning import LearningWriter, learning
+from fewkern.io.c_text import c_header, c_lines, c_number
+from fewkern.io.c_writer import CWriter
+from fewkern.io.describe import inner_model, plan
+from fewkern.io.fixed import FixedWriter, fixed
+from fewkern.io.plan import DTYPES, ROUNDING, Plan, Vector, shares
+from fewkern.io.save import write_atomically
+
+# Rows of the program, spread over those that it is given.
+_ROWS = 20
+# Largest difference, as a share of the largest output.
+_TOLERANCES = {"double": 1e-9, "float": ROUNDING}
 
 
 def to_c(
@@ -33,7 +39,7 @@ def to_c(
 ) -> str:
     """A fitted model as C: one file, no dependency but ``math.h``, no memory allocated.
 
-    The head of the file says which functions it has, with ``T`` the type ``dtype`` and ``model`` replaced by ``name``:
+    The comment at the head lists the functions, with ``T`` the type ``dtype`` and ``model`` replaced by ``name``:
 
     ==================================================== ======================================================
     ``int model_predict(const T *x)``                    number of the class (classifiers)
@@ -138,7 +144,7 @@ def to_c(
     elif update:
         text = LearningWriter(described, name, dtype, learning(inner, "to_c")).text()
     else:
-        text = Writer(described, name, dtype, shares(described, inner, "to_c") if explain else None).text()
+        text = CWriter(described, name, dtype, shares(described, inner, "to_c") if explain else None).text()
     if path is not None:
         path = Path(path)
         sketch = arduino_sketch(described, name, f"{path.stem}.h", dtype) if path.suffix == ".ino" else None
@@ -162,3 +168,133 @@ def _write(path: Path, text: str, name: str, sketch: str | None) -> None:
         files[path.with_suffix(".h")] = c_header(text, name)
     for place, content in files.items():
         write_atomically(place, lambda handle, content=content: handle.write(content.encode("ascii")))
+
+
+def arduino_sketch(described: Plan, name: str, header: str, dtype: str) -> str:
+    """The text of a sketch beside the C file of a plan and its header."""
+    whole, x, lines, answer = dtype == "int16", "x", [], "the class"
+    given = "float" if whole else dtype
+    if whole:
+        x, lines = "numbers", [f"int16_t numbers[{name}_N_FEATURES];", f"{name}_quantize(x, numbers);"]
+    if described.classes is not None:
+        lines.append(f"Serial.println({name}_class_name({name}_predict({x})));")
+    elif described.values == "log_density":
+        answer = "the logarithm of the density"
+        lines.append(f"Serial.println({name}_log_density({x}), 6);")
+    else:
+        answer, out = f"{described.n_values} line(s), one per value", "whole" if whole else "out"
+        lines += [f"{'int32_t' if whole else dtype} {out}[{name}_N_VALUES];"]
+        lines += [f"{name}_{described.values}({x}, {out});"]
+        lines += [f"float out[{name}_N_VALUES];", f"{name}_dequantize(whole, out);"] if whole else []
+        lines += [f"for (int i = 0; i < {name}_N_VALUES; i++) {{", "    Serial.println(out[i], 6);", "}"]
+    words = {"VERSION": __version__, "COUNT": described.n_inputs, "ANSWER": answer, "T": given, "NAME": name}
+    return _filled("sketch.ino", words | {"HEADER": header, "BODY": "\n    ".join(lines)})
+
+
+def _filled(file: str, words: dict[str, Any]) -> str:
+    """The text of a file beside this one, with other text in place of some words."""
+    text = Path(__file__).with_name(file).read_text(encoding="ascii")
+    return re.sub(rf"(?<![A-Za-z_])({'|'.join(words)})(?![A-Za-z])", lambda m: str(words[m[0]]), text)
+
+
+def to_c_test(
+    model: Any,
+    X: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    name: str = "model",
+    dtype: Literal["float", "double", "int16"] = "double",
+) -> str:
+    """A test in C of what :func:`to_c` wrote: 20 rows of ``X`` and the outputs of the model.
+
+    ``int model_test(void)`` returns the number of rows on which the compiled file disagrees, 0 if all is well: on the
+    device itself, with its compiler and its arithmetic.
+
+    Parameters
+    ----------
+    model
+        As in :func:`to_c`.
+    X : array or data frame
+        Rows as the model takes them; 20 of them, spread over all, go into the file.
+    path : str, path or None, default None
+        If given, also write the text to this file.
+    name, dtype
+        Those of the file that is tested: the test includes its header, ``name.h``.
+
+    Returns
+    -------
+    str
+        The text of the test. Probabilities are compared if the model has them, else scores, values, components or log
+        densities, up to 1e-9 of the largest in double, and 1e-3 in float. With ``dtype="int16"`` scores or values are
+        compared, with those of the same arithmetic in Python, to the bit.
+
+    Examples
+    --------
+    >>> from fewkern import KernelRegressor, to_c_test
+    >>> from fewkern.datasets import make_sinc
+    >>> X, y = make_sinc(100, noise=0.1)
+    >>> text = to_c_test(KernelRegressor(n_vectors=5).fit(X, y), X, name="sinc")
+    >>> "int sinc_test(void)" in text
+    True
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of rounding: to_c warns
+        described = plan(model, "double" if dtype == "int16" else dtype, "to_c_test")
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n == 0:
+        raise ValueError("to_c_test: X has no rows; give some to test the file on.")
+    places = np.unique(np.linspace(0, n - 1, _ROWS).astype(int))
+    rows = X.iloc[places] if hasattr(X, "iloc") else np.asarray(X)[places]
+    cells = _cells(described, rows)
+    truth: np.ndarray[Any, Any]
+    if dtype == "int16":
+        numbers = fixed(described, "to_c_test")
+        whole = numbers.inputs(cells)
+        truth, call = numbers(whole), f"{{name}}_{'predict' if described.classes is None else 'decision'}({{x}}, out);"
+        tolerance, x, y = "1", [str(one) for one in whole.ravel()], [str(one) for one in truth.ravel()]
+    else:
+        method, call = _output(described, model)
+        truth = np.asarray(to_numpy(getattr(model, method)(rows)), float).reshape(len(places), -1)
+        tolerance = c_number(_TOLERANCES[dtype] * max(float(np.abs(truth).max()), 1e-300), dtype)
+        x = ["NAN" if np.isnan(one) else c_number(one, dtype) for one in cells.ravel()]
+        y = [c_number(float(one), dtype) for one in truth.ravel()]
+    words = {"NAME": name, "ROWS": len(places), "TOLERANCE": tolerance, "WIDTH": truth.shape[1]}
+    words |= {"X_TYPE": "int16_t", "Y_TYPE": "int32_t"} if dtype == "int16" else {"X_TYPE": dtype, "Y_TYPE": dtype}
+    words |= {"N_X": cells.size, "N_Y": truth.size, "X_ROWS": c_lines(x), "Y_ROWS": c_lines(y)}
+    words["CALL"] = call.format(name=name, x=f"{name}_test_x + {cells.shape[1]} * i")
+    text = _filled("selftest.c", words)
+    if dtype != "int16" and np.isnan(cells).any():
+        text = text.replace("#include", "#include <math.h>\n#include", 1)
+    if path is not None:
+        write_atomically(path, lambda handle: handle.write(text.encode("ascii")))
+    return text
+
+
+def _output(described: Plan, model: Any) -> tuple[str, str]:
+    """The method of the model, and the statement that computes the same in C."""
+    if described.classes is not None:
+        if described.classes.probable:
+            return "predict_proba", "{name}_predict_proba({x}, out);"
+        return "decision_function", "{name}_decision({x}, out);"
+    if described.values == "log_density":
+        return "score_samples", "out[0] = {name}_log_density({x});"
+    method = "__call__" if callable(model) else str(described.values)
+    return method, f"{{name}}_{described.values}({{x}}, out);"
+
+
+def _cells(described: Plan, rows: Any) -> Vector:
+    """The inputs of the C file: numbers, and the numbers of texts."""
+    names = described.feature_names
+    if hasattr(rows, "columns") and names is not None:
+        absent = [name for name in names if name not in rows.columns]
+        if absent:
+            raise ValueError(f"to_c_test: X has no column {absent[0]!r}, an input of the file (a date has several).")
+        rows = rows[list(names)]
+    table = np.asarray(rows, dtype=object)
+    texts = {} if described.inputs is None else described.inputs.texts
+    cells = np.empty(table.shape)
+    for column in range(table.shape[1]):
+        known = {text: float(number) for number, text in enumerate(texts.get(column, ()))}
+        for i, cell in enumerate(table[:, column]):
+            cells[i, column] = known.get(cell, -1.0) if column in texts else np.nan if cell is None else float(cell)
+    return cells.astype(DTYPES["double"])

@@ -11,8 +11,6 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.io.plan import DTYPES, Plan
 
-__all__ = ["c_comment", "c_head", "c_header", "c_library", "c_lines", "c_loops", "c_number", "c_string"]
-
 # C99 guarantees string literals of at least this many bytes.
 _LONGEST_STRING_BYTES = 4095
 
@@ -47,7 +45,7 @@ def c_string(text: str) -> str:
 
 
 def c_comment(text: str) -> str:
-    """Text that can stand in a comment: ASCII, on one line, neither its end nor a trigraph."""
+    """Text for a comment: ASCII, on one line, without the end of a comment or a trigraph."""
     text = text.encode("unicode_escape").decode("ascii")
     text = re.sub(r"\?(?=\?)|\*(?=/)|/(?=\*)", r"\g<0> ", text)
     # a backslash at the end would continue the line
@@ -165,6 +163,6 @@ enum {{ {", ".join(sizes)} }};
 
 
 def c_header(text: str, name: str) -> str:
-    """The header of a file: its comment and its declarations, which either of them may make first."""
+    """The header of a file: its comment and its declarations, guarded against a second inclusion."""
     end = f"#endif /* {name}_DECLARED */\n"
     return text[: text.index(end)].replace("#include <math.h>\n\n", "", 1) + end

@@ -13,16 +13,13 @@ import numpy as np
 from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.c_text import c_head, c_lines, c_loops, c_number, c_string
-from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, LogSum, Plan, Sum, Vector
-from fewkern.io.shares import Shares
-
-__all__ = ["Writer"]
+from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, LogSum, Plan, Shares, Sum, Vector
 
 # Nodes and weights on [0, 1] for Gaussians along a short way, as in arrays.line_integrals.
 _NODES = np.polynomial.legendre.leggauss(8) * np.array([[0.5], [0.5]]) + np.array([[0.5], [0.0]])
 
 
-class Writer:
+class CWriter:
     """The text of one plan."""
 
     def __init__(self, described: Plan, name: str, dtype: str, shares: Shares | None = None) -> None:

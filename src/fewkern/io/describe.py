@@ -29,8 +29,6 @@ from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum
 from fewkern.io.trial import is_fitted
 from fewkern.select.base import interval_quantiles
 
-__all__ = ["inner_model", "plan", "preparation_bends"]
-
 _KINDS: dict[type, Any] = {
     Gaussian: "gaussian",
     Laplacian: "laplacian",
@@ -47,7 +45,7 @@ _ROUNDING_ROWS = 1000
 
 
 def plan(model: Any, dtype: str, caller: str, coverage: float | None = None, false_alarms: float | None = None) -> Plan:
-    """Describe ``model`` for numbers of type ``dtype``; errors speak in the name of ``caller``.
+    """Describe ``model`` for numbers of type ``dtype``; ``caller`` begins the error messages.
 
     Intervals or sets of classes are part of the plan where ``coverage`` is given, novelty where ``false_alarms`` is.
     """

@@ -8,21 +8,21 @@ exponentials are powers of two: whole octaves are shifts, and parts of an octave
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fewkern.io.plan import Copy, Plan, Sum, Vector
-from fewkern.io.shares import scored, values_of
-
-__all__ = ["MISSING", "POWERS", "Decay", "Fixed", "fixed", "rounding"]
+from fewkern.core.scores import ClassScores
+from fewkern.io.c_text import c_head, c_loops, c_number
+from fewkern.io.c_writer import CWriter
+from fewkern.io.plan import Classes, Copy, Plan, Sum, Vector, scored, values_of
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 MISSING = -(2**15)
-"""A number that is absent."""
-# Numbers that are there, and the 1 of exponentials and probabilities.
+"""A missing number."""
+# The largest number, and the 1 of exponentials and probabilities.
 _LARGEST, _ONE = 2**15 - 1, 2**15
 # An exponential is zero from this many octaves on.
 _OCTAVES = 16
@@ -32,11 +32,12 @@ POWERS = np.rint(_ONE * 2.0 ** -(np.arange(65) / 64)).astype(np.int64)
 _WORST = 0.02
 # Rows on which the rounding is measured, in blocks that fit into the cache.
 _ROWS, _BLOCK = 1000, 50
+_BYTES = {"uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "float": 4}
 
 
 @dataclass(frozen=True)
 class Decay:
-    """Exponentials ``exp(-rate * n)`` of whole numbers: ``n >> shift``, times ``gain``, in 1/4096 octaves."""
+    """Exponentials ``exp(-rate * n)`` of integers: ``n >> shift``, times ``gain``, in 1/4096 octaves."""
 
     gain: Integers
     shift: Integers
@@ -52,7 +53,7 @@ class Decay:
 
 @dataclass(frozen=True)
 class Fixed:
-    """All numbers of a file."""
+    """The constants of a file."""
 
     columns: tuple[int, ...]
     """The input of every feature."""
@@ -81,7 +82,7 @@ class Fixed:
     probability: Decay | None
 
     def inputs(self, X: Vector) -> Integers:
-        """Rows as whole numbers."""
+        """Rows as integers."""
         out = np.full(X.shape, MISSING)
         for i, column in enumerate(self.columns):
             x = (np.clip(X[:, column], -1e200, 1e200) - self.shift[i]) * 2.0 ** self.exponent[i]
@@ -90,7 +91,7 @@ class Fixed:
         return out
 
     def __call__(self, X: Integers) -> Integers:
-        """Values ``(n, q)`` of rows of whole numbers, to the bit those of the file."""
+        """Values ``(n, q)`` of rows of integers, bit for bit those of the file."""
         return np.concatenate([self._values(X[i : i + _BLOCK]) for i in range(0, len(X), _BLOCK)])
 
     def _values(self, X: Integers) -> Integers:
@@ -121,7 +122,7 @@ class Fixed:
 
 
 def fixed(described: Plan, caller: str) -> Fixed:
-    """The numbers of a plan; errors speak for ``caller``."""
+    """The numbers of a plan in fixed point; ``caller`` begins the error messages."""
     part, d = _learned(described, caller), described.n_features
     bends, coef, factor = part.bends, part.coef, part.factor
     assert bends is not None
@@ -196,7 +197,7 @@ def _power(room: float, x: Any) -> Any:
 
 
 def _excess(sizes: Vector) -> int:
-    """How many bits too long for 32 the largest of the numbers is."""
+    """Number of bits by which the largest of the numbers exceeds 32."""
     return max(0, 1 - int(_power(2.0**31, sizes.max(initial=0.0))))
 
 
@@ -216,14 +217,14 @@ def _fills(copies: list[Copy], shift: Vector, exponent: Integers) -> Integers | 
 
 
 def _decay(rate: Vector, point: int) -> Decay:
-    """Exponentials of ``-rate`` times numbers with ``point`` bits behind the point."""
+    """Exponentials of ``-rate`` times numbers with ``point`` fractional bits."""
     longest = _OCTAVES * np.log(2) / rate * 2.0**point
     shift = np.clip(np.floor(np.log2(longest)) - 15, 0, 31)
     return Decay(np.minimum(2.0 ** (31 + shift) / longest, 65535).astype(np.int64), shift.astype(np.int64))
 
 
 def rounding(described: Plan, found: Fixed) -> str:
-    """Two lines about rounding, measured on rows whose columns are drawn from the knots, one by one; warns of much."""
+    """Two lines on the rounding error, measured on rows of independently drawn columns; warns where it is large."""
     part, rng = _learned(described, ""), np.random.default_rng(0)
     assert part.bends is not None
     X = np.zeros((_ROWS, described.n_inputs))
@@ -248,3 +249,110 @@ def rounding(described: Plan, found: Fixed) -> str:
         a, b = (one > 0 if one.shape[1] == 1 else one.argmax(axis=1) for one in (values, truth))
         text += f" Rows whose class changes: {int((np.ravel(a) != np.ravel(b)).sum())}."
     return f"{text}\nMeasured on {_ROWS:,} rows whose columns were drawn from their ranges, one by one."
+
+
+class FixedWriter(CWriter):
+    """A plan in integers; only ``quantize`` and ``dequantize`` use floating point."""
+
+    def __init__(self, described: Plan, name: str) -> None:
+        numbers = fixed(described, "to_c")
+        self.error = rounding(described, numbers)
+        if described.classes is not None:  # weights and offset of scores are in the numbers
+            scores = ClassScores(factor=described.classes.scores.factor)
+            described = replace(described, classes=replace(described.classes, scores=scores))
+        super().__init__(described, name, "int16_t")
+        self.value_type, self.numbers = "int32_t", numbers
+        self.powers = ""
+
+    def text(self) -> str:
+        n, plan, own = self.name, self.plan, self.numbers
+        self.powers = self._whole("uint16_t", "powers", POWERS)
+        self._fixed_sum(own)
+        if plan.classes is None:
+            signature = f"void {n}_predict(const int16_t *x, int32_t *out)"
+            self._public(signature, f"{plan.n_values} value(s) to out, for {n}_dequantize", self._values("out"))
+        else:
+            self._class_functions(plan.classes)
+        self._floats(own)
+        functions = "\n".join(self.functions)
+        head = c_head(plan, n, f"{self._about_size()}\n{self.error}", self.prototypes, numbers=self._formats(own))
+        return "\n".join([head, *self.constants, *c_loops(functions, n, self.value_type), functions])
+
+    def _whole(self, kind: str, what: str, values: Any) -> str:
+        rows = [[str(int(one)) for one in row] for row in np.atleast_2d(values)]
+        return self._constant(kind, what, rows, _BYTES[kind])
+
+    def _formats(self, own: Fixed) -> list[str]:
+        """How a sample becomes integers."""
+        names = self.plan.feature_names or [f"x[{column}]" for column in range(self.plan.n_inputs)]
+        lines = [f"x holds the {self.plan.n_inputs} features of one sample as whole numbers, -32767 to 32767:"]
+        for i, column in enumerate(own.columns):
+            less = f"({names[column]} - {c_number(own.shift[i], 'float')[:-1]})" if own.shift[i] else names[column]
+            by = "*" if own.exponent[i] >= 0 else "/"
+            lines.append(f"  {column}  {less} {by} {2 ** abs(int(own.exponent[i]))}")
+        lines.append(f"{self.name}_quantize does that. What lies beyond the ends counts as the ends.")
+        missing = "A missing number is -32768." if own.fill is not None else "None may be missing."
+        what = "values" if self.plan.classes is None else "scores"
+        return [*lines, missing, f"out holds {what} times 2^{', 2^'.join(map(str, own.unit))}."]
+
+    def _fixed_sum(self, own: Fixed) -> None:
+        n, (m, d_metric), q, d = self.name, own.vectors.shape, len(own.offset), len(own.columns)
+        knots, values = ([int(one) for tables in part for one in tables] for part in zip(*own.bends))
+        sizes = np.array([len(knots) for knots, _ in own.bends])
+        starts = np.cumsum(sizes) - sizes
+        places = np.stack([own.columns, sizes, starts, starts], axis=1)
+        fill = "0" if own.fill is None else self._whole("int16_t", "fill", own.fill)
+        tables = [self._whole("uint16_t", "places", places), fill]
+        tables += [self._whole("int16_t", "knots", knots), self._whole("int16_t", "values", values)]
+        lines = [f"int16_t z[{d_metric}];", f"{n}_prepare16(x, {', '.join(tables)}, {d}, z);"]
+        if d_metric > d:
+            turns = self._whole("int16_t", "directions", own.directions)
+            shifts = self._whole("uint8_t", "direction_shifts", own.direction_shift)
+            lines += [f"for (int k = 0; k < {d_metric - d}; k++) {{"]
+            product = f"{n}_dot16(z, {turns} + k * {d}, {d}, {own.turn_shift})"
+            lines += [f"    z[{d} + k] = (int16_t)({product} >> {shifts}[k]);", "}"]
+        lines.append(f"{n}_start({self._whole('int32_t', 'offset', own.offset)}, {q}, out);")
+        if own.slopes.any():
+            slopes = self._whole("int16_t", "slopes", own.slopes)
+            lines += [f"for (int o = 0; o < {q}; o++) {{"]
+            lines += [f"    out[o] += {n}_dot16(z, {slopes} + o * {d}, {d}, {own.product_shift});", "}"]
+        arrays = {"vectors": "int16_t", "square_shift": "uint8_t", "coef": "int16_t"}
+        vectors, squares, coef = (self._whole(kind, what, getattr(own, what)) for what, kind in arrays.items())
+        gain = self._whole("uint16_t", "gain", own.decay.gain)
+        shift = self._whole("uint8_t", "gain_shift", own.decay.shift)
+        rate = f"{gain}[j], {shift}[j], {self.powers}"
+        kernel = f"{n}_gaussian16(z, {vectors} + j * {d_metric}, {squares}, {d_metric}, {rate})"
+        lines += [f"for (int j = 0; j < {m}; j++) {{", f"    const uint32_t k = {kernel};"]
+        lines += [f"    {n}_add16(k, {coef} + j * {q}, {q}, {own.product_shift}, out);", "}"]
+        self._function(f"static void {n}_sum0(const int16_t *x, int32_t *out)", lines)
+
+    def _proba(self, classes: Classes) -> None:
+        n, rate, count = self.name, self.numbers.probability, len(classes.labels)
+        assert rate is not None
+        lines = [f"int32_t scores[{self.plan.n_scores}];", f"{n}_decision(x, scores);"]
+        lines.append(f"{n}_softmax16(scores, {count}, {rate.gain}, {rate.shift}, {self.powers}, out);")
+        signature = f"void {n}_predict_proba(const int16_t *x, uint16_t *out)"
+        self._public(signature, f"{count} probabilities to out, times 32768", lines)
+
+    def _floats(self, own: Fixed) -> None:
+        n, d = self.name, self.plan.n_inputs
+        shift, factor = np.zeros(d), np.ones(d)
+        shift[list(own.columns)], factor[list(own.columns)] = own.shift, 2.0**own.exponent
+        arrays = [self._floating("shift", shift), self._floating("factor", factor)]
+        lines = [
+            f"for (int i = 0; i < {d}; i++) {{",
+            f"    out[i] = {n}_rounded(x[i], {arrays[0]}[i], {arrays[1]}[i]);",
+        ]
+        signature = f"void {n}_quantize(const float *x, int16_t *out)"
+        self._public(signature, "a sample as whole numbers, to out", [*lines, "}"])
+        q, units = len(own.unit), self._floating("unit", 2.0**-own.unit)
+        lines = [f"for (int o = 0; o < {q}; o++) {{", f"    out[o] = (float)values[o] * {units}[o];", "}"]
+        what = "values" if self.plan.classes is None else "scores"
+        signature = f"void {n}_dequantize(const int32_t *values, float *out)"
+        self._public(signature, f"{q} {what} as they are, to out", lines)
+
+    def _floating(self, what: str, values: Any) -> str:
+        return self._constant("float", what, [[c_number(one, "float") for one in values]], _BYTES["float"])
+
+    def _about_size(self) -> str:
+        return f"Constants: {self.nbytes} bytes, all but a few of them in 16 bits."

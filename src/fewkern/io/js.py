@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from fewkern._version import __version__
+from fewkern.arrays.validation import plain_label
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.c_text import c_comment
 from fewkern.io.describe import plan
 from fewkern.io.plan import LogSum, Lookup, Plan, Sum
 from fewkern.io.save import write_atomically
-
-__all__ = ["plain_label", "to_js"]
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -88,9 +87,9 @@ def to_js(
     return text
 
 
-def plain_label(label: Any, caller: str) -> Any:
-    """A label as a number, a text or a truth value of Python."""
-    found = label.item() if isinstance(label, np.generic) else label
+def json_label(label: Any, caller: str) -> bool | int | float | str:
+    """A label as JSON has it: a number, a text or a truth value."""
+    found = plain_label(label)
     if not isinstance(found, (bool, int, float, str)):
         raise TypeError(
             f"{caller}: labels must be numbers, texts or truth values, got {type(found).__name__}; rename the classes."
@@ -140,7 +139,7 @@ def _part(part: Sum | LogSum) -> dict[str, Any]:
 
 
 def _numbers(described: Plan) -> dict[str, Any]:
-    """All that ``module.js`` reads."""
+    """The data that ``module.js`` reads."""
     names = described.feature_names or tuple(f"x{i}" for i in range(described.n_inputs))
     found: dict[str, Any] = {"columns": names, "texts": {}, "parts": None, "sums": [_part(p) for p in described.sums]}
     if described.inputs is not None:
@@ -153,7 +152,7 @@ def _numbers(described: Plan) -> dict[str, Any]:
                 entry |= {"keys": part.keys, "values": part.values, "unknown": unknown}
             found["parts"].append(entry)
     if described.classes is not None:
-        found["labels"] = [plain_label(one, "to_js") for one in described.classes.labels]
+        found["labels"] = [json_label(one, "to_js") for one in described.classes.labels]
         found["scores"] = asdict(described.classes.scores)
     if described.bounds is not None:
         found["bounds"] = asdict(described.bounds)

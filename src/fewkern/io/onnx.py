@@ -13,11 +13,9 @@ from fewkern.arrays.texts import missing_package
 from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.describe import plan
-from fewkern.io.onnx_graph import OPSET, Graph
+from fewkern.io.onnx_graph import Graph
 from fewkern.io.plan import ROUNDING, Bounds, Classes, Copy, Inputs, LogSum, Lookup, Number, Plan, Sum, Vector
 from fewkern.io.save import write_atomically
-
-__all__ = ["OPSET", "to_onnx"]
 
 # Up to this many features a squared distance is the sum of squared differences, which loses no digits. Above, the
 # square is expanded into a matrix product, because n x m x d differences would not fit into memory.
@@ -174,7 +172,7 @@ def _write_novelty(g: Graph, features: Sum, threshold: float) -> None:
 
 
 def _prepared(g: Graph, part: Sum | LogSum) -> str:
-    """``z``, where it is squared no larger than what can be."""
+    """``z``, clipped where its square would overflow."""
     x = _bent(g, part.bends) if isinstance(part, Sum) and part.bends is not None else g.sample
     if part.factor is None:
         return x

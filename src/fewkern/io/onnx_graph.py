@@ -10,8 +10,6 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.io.plan import DTYPES, Plan
 
-__all__ = ["OPSET", "Graph"]
-
 # The first with axes as an input of Unsqueeze and ReduceSum; runtimes have known it since 2021.
 OPSET = 13
 

@@ -36,8 +36,6 @@ from fewkern.core.scores import ClassScores
 from fewkern.io.plan import Classes, Copy, Inputs, Lookup, Vector
 from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_positions, is_no_step
 
-__all__ = ["LinearEnd", "identity", "prepare", "split_end"]
-
 # An input, or a column of the rows that are looked up by one.
 _Origin: TypeAlias = Copy | tuple[Lookup, int]
 
@@ -52,7 +50,7 @@ def _copies(count: int) -> tuple[_Origin, ...]:
 
 
 @dataclass(frozen=True)
-class Features:
+class StepFeatures:
     """The features after some steps: where each comes from, and how it is scaled since."""
 
     origins: tuple[_Origin, ...]
@@ -62,18 +60,18 @@ class Features:
     fill: dict[int, str]
     """What is meant by a text that is missing."""
 
-    def select(self, columns: Any) -> Features:
+    def select(self, columns: Any) -> StepFeatures:
         """Only these features, in this order."""
         kept = [int(i) for i in columns]
         scaling = Scaling(self.scaling.shift[kept], self.scaling.factor[kept])
         return replace(self, origins=tuple(self.origins[i] for i in kept), scaling=scaling)
 
-    def beside(self, other: Features) -> Features:
+    def beside(self, other: StepFeatures) -> StepFeatures:
         """These features, then those of ``other``."""
         shift = np.concatenate([self.scaling.shift, other.scaling.shift])
         factor = np.concatenate([self.scaling.factor, other.scaling.factor])
         texts, fill = {**self.texts, **other.texts}, {**self.fill, **other.fill}
-        return Features(self.origins + other.origins, Scaling(shift, factor), texts, fill)
+        return StepFeatures(self.origins + other.origins, Scaling(shift, factor), texts, fill)
 
     def inputs(self, count: int) -> Inputs | None:
         """How ``count`` inputs become the features, or None if they are the features."""
@@ -96,15 +94,15 @@ class Features:
         return (f"Missing texts are not handled here: put {texts} in their place.",)
 
 
-def prepare(steps: list[Any], count: int, caller: str) -> Features:
-    """The features that steps of a pipeline make of ``count`` inputs; errors speak in the name of ``caller``."""
-    found = Features(_copies(count), identity(count), {}, {})
+def prepare(steps: list[Any], count: int, caller: str) -> StepFeatures:
+    """The features that steps of a pipeline make of ``count`` inputs; ``caller`` begins the error messages."""
+    found = StepFeatures(_copies(count), identity(count), {}, {})
     for step in steps:
         found = _after(found, step, caller)
     return found
 
 
-def _after(features: Features, step: Any, caller: str) -> Features:
+def _after(features: StepFeatures, step: Any, caller: str) -> StepFeatures:
     if is_no_step(step):
         return features
     if isinstance(step, Pipeline):
@@ -147,7 +145,7 @@ _SCALERS: dict[type, Callable[[Any], tuple[Any, Any]]] = {
 }
 
 
-def _imputed(features: Features, step: SimpleImputer, caller: str) -> Features:
+def _imputed(features: StepFeatures, step: SimpleImputer, caller: str) -> StepFeatures:
     """A number in place of NaN, in the units that the input has before the scalers so far."""
     _refuse(step.add_indicator, step, "add_indicator=True", caller)
     marks = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
@@ -166,7 +164,7 @@ def _imputed(features: Features, step: SimpleImputer, caller: str) -> Features:
     return replace(features, origins=tuple(origins), fill=fill).select(kept)
 
 
-def _encoded(features: Features, step: Any, tables: list[tuple[Vector, Vector]], caller: str) -> Features:
+def _encoded(features: StepFeatures, step: Any, tables: list[tuple[Vector, Vector]], caller: str) -> StepFeatures:
     """Tables (values by category, values of an unknown category) in place of the features."""
     scaled = features.scaling.shift.any() or np.any(features.scaling.factor != 1)
     encoded = not all(isinstance(origin, Copy) for origin in features.origins)
@@ -184,10 +182,10 @@ def _encoded(features: Features, step: Any, tables: list[tuple[Vector, Vector]],
             _refuse(not np.all(np.isfinite(keys)), step, "categories other than texts and finite numbers", caller)
         rows = Lookup(origin, keys, values, unknown)
         origins += [(rows, k) for k in range(values.shape[1])]
-    return Features(tuple(origins), identity(len(origins)), texts, features.fill)
+    return StepFeatures(tuple(origins), identity(len(origins)), texts, features.fill)
 
 
-def _one_hot(features: Features, step: OneHotEncoder, caller: str) -> Features:
+def _one_hot(features: StepFeatures, step: OneHotEncoder, caller: str) -> StepFeatures:
     rare = step.min_frequency is not None or step.max_categories is not None
     _refuse(rare, step, "min_frequency or max_categories", caller)
     dropped = [None] * len(step.categories_) if step.drop_idx_ is None else list(step.drop_idx_)
@@ -201,7 +199,7 @@ def _one_hot(features: Features, step: OneHotEncoder, caller: str) -> Features:
     return _encoded(features, step, tables, caller)
 
 
-def _ordinal(features: Features, step: OrdinalEncoder, caller: str) -> Features:
+def _ordinal(features: StepFeatures, step: OrdinalEncoder, caller: str) -> StepFeatures:
     rare = step.min_frequency is not None or step.max_categories is not None
     _refuse(rare, step, "min_frequency or max_categories", caller)
     unknown = np.array([step.unknown_value if step.handle_unknown == "use_encoded_value" else np.nan], dtype=float)
@@ -210,7 +208,7 @@ def _ordinal(features: Features, step: OrdinalEncoder, caller: str) -> Features:
     )
 
 
-def _columns(features: Features, step: ColumnTransformer, caller: str) -> Features:
+def _columns(features: StepFeatures, step: ColumnTransformer, caller: str) -> StepFeatures:
     """The parts of a ColumnTransformer side by side, in the order of its output."""
     _refuse(step.transformer_weights is not None, step, "transformer_weights", caller)
     found = features.select([])
@@ -222,12 +220,12 @@ def _columns(features: Features, step: ColumnTransformer, caller: str) -> Featur
     return found
 
 
-def _identity(features: Features, step: FunctionTransformer, caller: str) -> Features:
+def _identity(features: StepFeatures, step: FunctionTransformer, caller: str) -> StepFeatures:
     _refuse(step.func is not None, step, "a function", caller)
     return features
 
 
-_STEPS: dict[type, Callable[[Features, Any, str], Features]] = {
+_STEPS: dict[type, Callable[[StepFeatures, Any, str], StepFeatures]] = {
     SimpleImputer: _imputed,
     OneHotEncoder: _one_hot,
     OrdinalEncoder: _ordinal,

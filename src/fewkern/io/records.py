@@ -26,8 +26,6 @@ from fewkern.io.archive import Arrays, Budget
 from fewkern.io.steps import CONTAINERS, SCALERS, STEPS, written
 from fewkern.io.trial import try_model
 
-__all__ = ["Reader", "Writer", "check_object", "fits"]
-
 State: TypeAlias = dict[str, Any]
 
 # Limits on nested objects, and on nested pipelines and column transformers; models stay below them. Every level of the

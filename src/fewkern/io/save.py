@@ -27,8 +27,6 @@ from fewkern.io.archive import Budget, FileLimitError, ModelFileError, pack, unp
 from fewkern.io.records import Reader, Writer
 from fewkern.io.trial import FUNCTIONS, is_fitted, try_function
 
-__all__ = ["ModelFileError", "load", "save", "write_atomically"]
-
 
 def save(model: Any, path: str | os.PathLike[str], *, with_sums: bool = False) -> Path:
     """Write a fitted model to ``path`` (``.npz`` is added if it has no suffix).
@@ -137,7 +135,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _read_back(content: bytes) -> bytes:
-    """The same bytes, once it is sure that they can be loaded."""
+    """The same bytes, after a check that they can be loaded."""
     _read(io.BytesIO(content), len(content))
     return content
 
@@ -158,7 +156,7 @@ def _read(handle: IO[bytes], file_bytes: int) -> Any:
 
 
 def _refusal(path: Path, error: Exception) -> ModelFileError:
-    """What to say of any error: zip, zlib, NumPy, JSON and a model in disorder all have exceptions of their own."""
+    """One error for every failure: zip, zlib, NumPy, JSON and inconsistent models raise exceptions of their own."""
     reason = str(error) if isinstance(error, ValueError) and str(error) else repr(error)
     reason = printable(reason[:200]).rstrip(".")  # what a file says may be of any length
     return ModelFileError(

@@ -14,11 +14,9 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.io.c_text import c_comment
 from fewkern.io.describe import plan
-from fewkern.io.js import plain_label
+from fewkern.io.js import json_label
 from fewkern.io.plan import Classes, Inputs, Lookup, Plan, Sum, Vector
 from fewkern.io.save import write_atomically
-
-__all__ = ["to_sql"]
 
 # PostgreSQL allows 1664 columns in a subquery, SQLite 2000.
 _MOST_COLUMNS = 1600
@@ -144,7 +142,7 @@ def _products(names: list[str], weights: Vector) -> list[str]:
 
 
 def _exp(exponent: str) -> str:
-    """The exponential of a column, without errors far out; NULL stays NULL."""
+    """The exponential of a column, clipped against overflow and underflow; NULL stays NULL."""
     low, high = _number(-_EXPONENT), _number(_EXPONENT)
     largest = _number(float(np.exp(_EXPONENT)))
     return f"CASE WHEN {exponent} < {low} THEN 0e0 WHEN {exponent} > {high} THEN {largest} ELSE exp({exponent}) END"
@@ -282,7 +280,7 @@ def _class_output(classes: Classes, chain: _Chain, values: list[str], what: tupl
     if output == "predict":
         if number is not None:
             raise ValueError("to_sql: number is not for the label of a class; leave it out.")
-        return chain.close(_largest(s, [_literal(plain_label(label, "to_sql")) for label in classes.labels]))
+        return chain.close(_largest(s, [_literal(json_label(label, "to_sql")) for label in classes.labels]))
     own = _place(number, count, output)
     slope, level = scores.shares or (0.0, 0.0)
     if len(s) == 1:

@@ -42,9 +42,6 @@ from sklearn.svm import LinearSVC, LinearSVR
 from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import storable
 
-__all__ = ["CONTAINERS", "LINEAR_CLASSIFIERS", "LINEAR_MODELS", "SCALERS", "STEPS", "column_positions", "is_no_step"]
-__all__ += ["written"]
-
 Content: TypeAlias = dict[str, Any]
 
 SCALERS: tuple[type, ...] = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
@@ -106,7 +103,7 @@ def _defaults(cls: type) -> Content:
 
 
 def _head(step: Any, *own: str) -> Content:
-    """What every step has: settings other than the defaults, the names of the features, the type of the output."""
+    """The common part of every step: settings other than the defaults, names of the features, type of the output."""
     defaults = _defaults(type(step))
     settings = {
         name: _dtype_name(step, value) if name == "dtype" else value

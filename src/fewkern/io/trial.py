@@ -1,4 +1,4 @@
-"""A fitted model that was read is asked for everything that it can say, at its own vectors, before it is returned."""
+"""Every method of a model that was read is called at its own vectors before the model is returned."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from fewkern.density.mixture import KernelMixture
 from fewkern.io.archive import Budget
 from fewkern.io.steps import column_positions, is_no_step
 
-__all__ = ["FUNCTIONS", "check_answer", "is_fitted", "try_function", "try_methods", "try_model"]
-
 # Functions that a file may hold without an estimator around them.
 FUNCTIONS = (KernelExpansion, GaussianExpansion, KernelMixture, ClassMixtures)
 _METHODS = ("predict", "predict_proba", "decision_function", "score_samples")
@@ -44,7 +42,7 @@ def is_fitted(model: Any) -> bool:
 
 
 def try_model(model: BaseEstimator, budget: Budget) -> None:
-    """Ask a fitted model for everything that it can say of a few samples; its answers must be finite, and fit."""
+    """Call every method of a fitted model on a few samples; its results must be finite and have the right shapes."""
     name = type(model).__name__
     model.get_params(deep=False)
     if not is_fitted(model):
@@ -64,7 +62,7 @@ def try_model(model: BaseEstimator, budget: Budget) -> None:
 
 
 def try_methods(model: Any, X: Any) -> None:
-    """Ask for predictions, and for what a model promises of new samples; all of one row per row of ``X``."""
+    """Call the methods for predictions, intervals, sets and novelty; all return one row per row of ``X``."""
     name, n, classes = type(model).__name__, X.shape[0], getattr(model, "classes_", None)
     for method in _METHODS:
         if hasattr(model, method):
@@ -89,7 +87,7 @@ def try_methods(model: Any, X: Any) -> None:
 
 
 def _try_promise(model: Any, method: str, n: int, *samples: Any, **given: float) -> None:
-    """Ask for what some models cannot answer: these say so in their own name."""
+    """Call a method that some models do not support: their error begins with the name of the class."""
     if not hasattr(model, method):
         return
     own = {type(one).__name__ for one in (model, getattr(model, "estimator_", model))}
@@ -106,7 +104,7 @@ def _try_promise(model: Any, method: str, n: int, *samples: Any, **given: float)
 
 
 def try_function(function: Any, budget: Budget) -> None:
-    """Ask a function of samples for its values, and a density for all that is known of it."""
+    """Evaluate a function at a few samples, and all methods of a density."""
     name, vectors = type(function).__name__, function.vectors
     m, d = vectors.shape
     if isinstance(function, KernelExpansion) and function.kernel.pairwise:
@@ -144,7 +142,7 @@ def _try_table(model: Any, samples: Any) -> None:
 
 
 def _check_vectors(model: Any) -> None:
-    """The vectors that an estimator shows are finite, and as many as it says."""
+    """``vectors_`` is finite and has ``n_vectors_`` rows."""
     name, vectors = type(model).__name__, vars(model).get("vectors_")
     if vectors is None:
         return
@@ -186,7 +184,7 @@ def _try_transform(model: Any, X: Any) -> None:
 
 
 def _imputes(model: Any) -> bool:
-    """Whether a step forgets which numbers were missing, so that nothing leads back, whatever its methods say."""
+    """Whether a step replaces missing numbers, so that its inverse cannot restore them."""
     return isinstance(model, SimpleImputer) or any(_imputes(step) for _, step in getattr(model, "steps", ()))
 
 

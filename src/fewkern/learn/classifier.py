@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import to_numpy
-from fewkern.arrays.validation import CallbackSupportMixin, fit_context
-from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, keep_importances, kept_importances
-from fewkern.core.population import InMemory
+from fewkern.arrays.validation import fit_context
+from fewkern.base import CONSTRAINTS, ScoringClassifier, held_out_scores, importances_of
 from fewkern.core.samples import Samples, class_targets
 from fewkern.core.scores import ClassScores
-from fewkern.explaining import explain
-from fewkern.learn.batches import Basis
+from fewkern.learn.batches import Basis, keep_batch, sums_before
 from fewkern.learn.fitting import (
     PARAMETERS,
+    LearningEstimator,
     as_logistic,
-    begin,
-    continue_with,
     fit_population,
     keep,
-    keep_batch,
     keep_sums,
-    merged,
-    sums_before,
+    learn_batch,
 )
-from fewkern.learn.forgetting import forget_rows
 from fewkern.populations import labelled_batch, labelled_population
-from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.uncertainty import calibrate
 
-__all__ = ["KernelClassifier"]
 
-
-class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
+class KernelClassifier(ScoringClassifier, LearningEstimator):
     r"""Predict classes from a few vectors that are chosen, moved and sized automatically.
 
     Two classes are the numbers -1 and 1, several are columns of zeros and ones, which :class:`KernelRegressor`'s method
@@ -78,8 +67,8 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
     novelty_ : Novelty or None
         What :meth:`novelty` reads.
     background_ : Background or None
-        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of five rows or
-        more (where there are so many), none a row.
+        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of at least
+        five rows where there are enough, so that none is a row.
 
     Notes
     -----
@@ -97,11 +86,6 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
     (2, 2)
     """
 
-    feature_importances_ = kept_importances
-    explain = explain
-    _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
-    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-
     _parameter_constraints: dict[str, list[Any]] = {**PARAMETERS, "class_weight": CONSTRAINTS["class_weight"]}
 
     def __init__(
@@ -114,12 +98,10 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
-        self.n_vectors = n_vectors
-        self.max_vectors = max_vectors
-        self.prefer = prefer
+        super().__init__(
+            n_vectors=n_vectors, max_vectors=max_vectors, prefer=prefer, random_state=random_state, verbose=verbose
+        )
         self.class_weight = class_weight
-        self.random_state = random_state
-        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> KernelClassifier:
@@ -147,7 +129,7 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         self.class_scores_ = calibrate(ClassScores(), fitted.held_out)
         keep_sums(self, fitted, self.held_out_error_, self.class_scores_.factor)
         self.held_out_scores_ = held_out_scores(self.class_scores_, fitted.held_out.values, fitted.held_out.samples)
-        keep_importances(self, population.sample)
+        self._importances = importances_of(self.expansion_, self.class_scores_, population.sample)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -173,56 +155,20 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
         """
         before = sums_before(self)
         samples = class_targets(labelled_batch(self, X, y, classes, sample_weight))
-        if before is not None:
-            sums = continue_with(self, before, basis, samples)
-        elif basis is not None:
-            sums = begin(self, basis, samples)
-        else:
+        if before is None and basis is None:
             _warn_of_absent_classes(self, samples)
-            fitted = fit_population(self, InMemory(samples))
-            keep(self, fitted)
-            sums = fitted.sums
+        sums = learn_batch(self, samples, before, basis)
         held_out = sums.left_out(samples)
         factor = calibrate(ClassScores(), held_out).factor
         sums = sums.judged(held_out.weight, held_out.error_rate(), factor)
         keep_batch(self, sums)
-        self.loss_ = "squared"  # the sums know of no other
+        self.loss_ = "squared"  # sums give no other
         self.class_scores_ = ClassScores(factor=sums.factor)
         self.held_out_scores_ = held_out_scores(self.class_scores_, held_out.values, samples)
-        keep_importances(self, samples)
+        self._importances = importances_of(self.expansion_, self.class_scores_, samples)
         return self
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> KernelClassifier:
-        """Take rows out again that the model has learned from, by :meth:`fit` or :meth:`partial_fit`.
-
-        The coefficients become those of a fit to the other rows on the same vectors with the same ridge: the rows are
-        subtracted from the sums that the model keeps. No other row is needed.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,) or None
-            The weights that they had.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        What still knows of the rows: vectors, metric and ridge, which all rows chose, also where vectors were moved;
-        ``held_out_error_``, probabilities, sets, ``novelty_`` and importances, which stay as they were.
-        Where a row is itself one of the samples that the model keeps, a warning says so. If nothing may remain, fit a
-        new model to the other rows.
-
-        Whether rows were ever there cannot be known from sums. Rows that were not are refused where no samples could
-        have the sums that are left; else the answer is that of a model that was taught their negative.
-
-        Coefficients of logistic regression (``loss_``) do not come from sums, and are refused. Those of
-        :meth:`partial_fit` do.
-        """
-        check_is_fitted(self)
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         name = type(self).__name__
         if self.loss_ == "logistic":
             raise ValueError(
@@ -234,25 +180,16 @@ class KernelClassifier(ScoringClassifier, CallbackSupportMixin, BaseEstimator):
                 f'{name}.forget: with class_weight="balanced" the weight of a row depends on all others; fit with the '
                 "weight of every class, or fit a new model to the other rows."
             )
-        samples = class_targets(labelled_batch(self, X, y, None, sample_weight))
-        forget_rows(self, samples)
-        return self
+        return class_targets(labelled_batch(self, X, y, None, sample_weight))
 
-    def merge(self, other: KernelClassifier) -> KernelClassifier:
-        """A model that has learned from the batches of both; they must have the same vectors and classes."""
-        model = merged(self, other)
+    def merge(self, other: Self) -> Self:
+        model = super().merge(other)
         model.class_scores_ = ClassScores(factor=model._sums.factor)
         return model
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.array_api_support = True
-        return tags
-
 
 def _warn_of_absent_classes(model: KernelClassifier, samples: Samples) -> None:
-    """A model whose vectors the first batch chose knows only the classes of that batch."""
+    """Warn where the first batch, which chooses the vectors, lacks classes."""
     absent = np.setdiff1d(np.arange(len(model.classes_)), to_numpy(samples.codes))
     if len(absent):
         labels = ", ".join(repr(label) for label in to_numpy(model.classes_)[absent[:5]].tolist())

@@ -15,20 +15,6 @@ from fewkern.learn.objective import Geometry, Rows, coefficients, ridge_errors, 
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import ROUNDING, Start
 
-__all__ = [
-    "Candidate",
-    "Kind",
-    "Sizes",
-    "climb",
-    "distilled",
-    "grow",
-    "leading_axes",
-    "still",
-    "taught_rows",
-    "teacher_of",
-    "with_directions",
-]
-
 Host = np.ndarray[Any, Any]
 # Relative gain per step at which imitating a teacher ends.
 _IMITATION_TOL = 1e-4

@@ -14,8 +14,6 @@ from fewkern.learn.objective import Geometry, Rows, coefficients, values
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import Start
 
-__all__ = ["Comparison", "Key", "compare"]
-
 Host = np.ndarray[Any, Any]
 Key = tuple[Kind, int]
 # Parts into which the rows held out are cut where there is one fold: each is judged at settings that others chose.
@@ -26,7 +24,7 @@ _NEGLIGIBLE = 1e-3
 
 @dataclass
 class Comparison:
-    """What every candidate says of the rows held out, fold by fold."""
+    """Predictions and errors of every candidate on the rows held out, fold by fold."""
 
     policy: Policy
     sizes: Sizes

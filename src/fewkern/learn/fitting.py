@@ -1,15 +1,15 @@
-"""What both estimators of the learner do in ``fit``, ``partial_fit`` and ``merge``."""
+"""What both estimators of the learner share: their parameters, the fit, and methods to go on learning."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
@@ -18,43 +18,29 @@ from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
-from fewkern.arrays.validation import Interval
-from fewkern.base import CONSTRAINTS, BudgetWarning
+from fewkern.arrays.validation import CallbackSupportMixin, Interval
+from fewkern.base import CONSTRAINTS, BudgetWarning, explain, kept_importances
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.kernels import Gaussian
 from fewkern.core.path import Path
-from fewkern.core.population import Population
+from fewkern.core.population import InMemory, Population
 from fewkern.core.samples import Samples, with_targets
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.core.statistics import feature_statistics
-from fewkern.learn.batches import Basis, Sums, best_ridge, same_basis
+from fewkern.learn.batches import Basis, Sums, begin, continue_with, forget_rows, keep_function, merged, policy_of
 from fewkern.learn.climb import Kind
 from fewkern.learn.learner import Learned, Settings, learn
 from fewkern.learn.logistic import choose_logistic
-from fewkern.learn.policy import POLICY, Policy
+from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import fit_preparation, with_open_ends
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.search import automatic_model, automatic_space, nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, fit_temperature, novelty_of
-
-__all__ = [
-    "PARAMETERS",
-    "Fitted",
-    "as_logistic",
-    "begin",
-    "continue_with",
-    "fit_population",
-    "keep",
-    "keep_batch",
-    "keep_sums",
-    "merged",
-    "same_outputs",
-    "sums_before",
-]
 
 PARAMETERS: dict[str, list[Any]] = {
     "n_vectors": [None, Interval(Integral, 1, None, closed="left")],
@@ -66,7 +52,7 @@ PARAMETERS: dict[str, list[Any]] = {
 _MOST_FOR_NOVELTY = 80
 # A fall of the error at the last size that is larger than this share of the whole fall says that more vectors pay.
 _OPEN_FALL = 0.02
-# And it must be this number of its standard errors.
+# The fall must also exceed this many of its standard errors.
 _CLEAR = 2.0
 
 
@@ -143,10 +129,6 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
     return replace(fitted, expansion=expansion, held_out=held, loss="logistic")
 
 
-def _policy(estimator: Any) -> Policy:
-    return getattr(estimator, "_policy", POLICY)
-
-
 @one_thread()
 def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
     """The learner, on at most twice ``search_rows`` rows.
@@ -155,7 +137,7 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
-    policy = _policy(estimator)
+    policy = policy_of(estimator)
     some = samples.drawn(2 * policy.search_rows).on_host()
     settings = Settings(
         estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
@@ -273,81 +255,103 @@ def keep(estimator: Any, fitted: Fitted) -> None:
     keep_function(estimator, fitted.sums, fitted.expansion)
 
 
-def keep_function(estimator: Any, sums: Sums, expansion: GaussianExpansion | KernelExpansion) -> None:
-    """Assign a fitted function and the attributes of its vectors."""
-    estimator.alpha_, estimator.basis_, estimator.expansion_ = sums.alpha, sums.basis, expansion
-    estimator.n_vectors_, estimator.vectors_ = expansion.n_vectors, expansion.vectors
-    estimator.indices_ = expansion.indices
+def learn_batch(estimator: Any, samples: Samples, before: Sums | None, basis: Basis | None) -> Sums:
+    """The sums after a batch; without any ``before`` it chooses the vectors, unless a ``basis`` is given."""
+    if before is not None:
+        return continue_with(estimator, before, basis, samples)
+    if basis is not None:
+        return begin(estimator, basis, samples)
+    fitted = fit_population(estimator, InMemory(samples))
+    keep(estimator, fitted)
+    return fitted.sums
 
 
 def keep_sums(estimator: Any, fitted: Fitted, error: float, factor: float = 1.0) -> None:
-    """Assign what ``partial_fit`` needs after ``fit``. It is not part of a file: it may be larger than the model."""
+    """Assign the sums that ``partial_fit`` needs after ``fit``; files leave them out, as they may outgrow the model."""
     estimator._sums, estimator._fitted_to = None, fitted.sums.judged(fitted.held_out.weight, error, factor)
 
 
-def sums_before(estimator: Any) -> Sums | None:
-    """What a model has learned from, by ``fit`` or ``partial_fit``; None if it is not fitted."""
-    for name in ("_sums", "_fitted_to"):
-        found: Sums | None = getattr(estimator, name, None)
-        if found is not None:
-            return found
-    if hasattr(estimator, "expansion_"):
-        raise ValueError(
-            f"{type(estimator).__name__}: this model was fitted by fit and came from a file, which holds no sums over "
-            "its samples; begin a new one by partial_fit, with basis=model.basis_ to keep its vectors, or save the "
-            "original with save(model, path, with_sums=True)."
-        )
-    return None
+class LearningEstimator(CallbackSupportMixin, BaseEstimator):
+    """What both estimators of the learner have: their parameters, explanations, novelty, and ways to go on learning."""
 
+    feature_importances_ = kept_importances
+    explain = explain
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
+    _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
 
-def begin(estimator: Any, basis: Basis, samples: Samples) -> Sums:
-    """What is known after a first batch on a given basis; the ridge is chosen on that batch."""
-    estimator.novelty_, estimator.path_, estimator.background_, estimator.origin_ = None, None, None, "given"
-    return Sums.of(basis, best_ridge(basis, samples, _policy(estimator)), samples)
+    def __init__(
+        self,
+        *,
+        n_vectors: Any = None,
+        max_vectors: Any = None,
+        prefer: str = "balanced",
+        random_state: Any = 0,
+        verbose: Any = False,
+    ) -> None:
+        self.n_vectors = n_vectors
+        self.max_vectors = max_vectors
+        self.prefer = prefer
+        self.random_state = random_state
+        self.verbose = verbose
 
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """Checked rows of the same kind as those that the model has learned from."""
+        raise NotImplementedError
 
-def continue_with(estimator: Any, sums: Sums, basis: Basis | None, samples: Samples) -> Sums:
-    """What is known after another batch."""
-    if basis is not None and not same_basis(basis, sums.basis):
-        raise ValueError(
-            f"{type(estimator).__name__}: the vectors stay those of the first batch; basis= is another one. Begin "
-            "a new model, or leave basis out."
-        )
-    same_outputs(estimator, sums, samples)
-    return sums.with_batch(samples)
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows out again that the model has learned from, by ``fit`` or ``partial_fit``.
 
+        The coefficients become those of a fit to the other rows on the same vectors with the same ridge: the rows are
+        subtracted from the sums that the model keeps. No other row is needed.
 
-def same_outputs(estimator: Any, sums: Sums, samples: Samples) -> None:
-    """Refuse rows with more or fewer targets than those before."""
-    known = int(sums.statistics.cross.shape[1])
-    if samples.n_outputs != known:
-        raise ValueError(
-            f"{type(estimator).__name__}: y has {samples.n_outputs} output(s), but the first batch had {known}; pass "
-            "as many in every batch, or begin a new model."
-        )
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,) or None
+            The weights that they had.
 
+        Returns
+        -------
+        self
 
-def keep_batch(estimator: Any, sums: Sums) -> None:
-    """Assign what a model is after a batch."""
-    estimator._sums, estimator._fitted_to = sums, None
-    keep_function(estimator, sums, sums.expansion())
-    estimator.held_out_error_ = sums.mean_error
+        Notes
+        -----
+        Some traces of the rows remain: vectors, metric and ridge, which all rows chose, also where vectors were moved;
+        ``held_out_error_``, intervals, probabilities, sets, ``novelty_`` and importances, which stay as they were.
+        Where a row is itself one of the samples that the model keeps, a warning says so. If nothing may remain, fit a
+        new model to the other rows.
 
+        Sums do not show which rows they come from. Rows that were never learned are refused where no samples could have
+        the sums that are left; otherwise their negative is learned.
 
-def merged(one: Any, other: Any) -> Any:
-    """A model like ``one`` that has learned what both have."""
-    name = type(one).__name__
-    for model in (one, other):
-        check_is_fitted(model)
-    if type(one) is not type(other):
-        raise TypeError(f"{name}: only another {name} can be merged with it, got {type(other).__name__}.")
-    mine, theirs = sums_before(one), sums_before(other)
-    assert mine is not None
-    assert theirs is not None
-    if not same_basis(mine.basis, theirs.basis):
-        raise ValueError(f"{name}: the models have different vectors; fit both by partial_fit with the same basis=.")
-    if list(getattr(one, "classes_", ())) != list(getattr(other, "classes_", ())):
-        raise ValueError(f"{name}: the models know different classes; give both the same classes= in the first batch.")
-    model = copy(one)
-    keep_batch(model, mine + theirs)
-    return model
+        Coefficients of logistic regression (``loss_`` of a classifier) do not come from sums, and are refused. Those of
+        ``partial_fit`` do.
+
+        Examples
+        --------
+        >>> from fewkern import KernelRegressor
+        >>> from fewkern.datasets import make_sinc
+        >>> X, y = make_sinc(200, noise=0.1)
+        >>> model = KernelRegressor().partial_fit(X, y)
+        >>> before = model.predict(X)
+        >>> X_off, y_off = X[::4] + 0.01, y[::4] + 10.0  # a sensor that was off
+        >>> model = model.partial_fit(X_off, y_off)
+        >>> bool(abs(model.predict(X) - before).max() > 1)
+        True
+        >>> bool(abs(model.forget(X_off, y_off).predict(X) - before).max() < 1e-8)
+        True
+        """
+        check_is_fitted(self)
+        forget_rows(self, self._batch(X, y, sample_weight))
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """A model that has learned from the batches of both; they must have the same vectors and classes."""
+        return merged(self, other)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.array_api_support = True
+        return tags

@@ -22,8 +22,6 @@ from fewkern.learn.preparation import fit_preparation
 from fewkern.learn.start import Start, choose_start
 from fewkern.learn.warp import Warp
 
-__all__ = ["Learned", "Settings", "learn", "learn_from_samples", "linear_axes"]
-
 Host = np.ndarray[Any, Any]
 _FOLDS = 5
 # Rows of the rarest class to hold out, over ``judged_rows``.

@@ -19,8 +19,6 @@ from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.learn.compare import Comparison, Key
 from fewkern.learn.objective import Rows, features
 
-__all__ = ["Logistic", "choose_logistic"]
-
 Host = np.ndarray[Any, Any]
 # Ridges that are compared, in units of that of least squares: a logistic loss is a quarter as curved as a squared one.
 _RIDGES = (2.5, 0.5, 0.1, 0.02)

@@ -13,8 +13,6 @@ from fewkern.arrays.optimize import minimize_smooth
 from fewkern.learn.objective import Geometry, Rows, objective
 from fewkern.learn.policy import Policy
 
-__all__ = ["move"]
-
 Host = np.ndarray[Any, Any]
 _ARRAYS = ("vectors", "log_scales", "log_widths", "directions")
 # Least inverse width of a column, over the largest, that the unit of the vectors follows.

@@ -19,6 +19,7 @@ The slopes :math:`\sigma` of a warp have a normal prior: :math:`J` has the term
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,17 +32,6 @@ from fewkern.learn.policy import Policy
 from fewkern.learn.warp import Cells, Warp
 from fewkern.select.leave_group_out import GroupBlocks, group_residuals
 
-__all__ = [
-    "Geometry",
-    "Rows",
-    "coefficients",
-    "features",
-    "left_out_residuals",
-    "objective",
-    "ridge_errors",
-    "values",
-]
-
 Host = np.ndarray[Any, Any]
 # Leverage above which a row is taken to have this one: its own value is nearly all that predicts it.
 _MOST_LEVERAGE = 0.98
@@ -49,7 +39,7 @@ _MOST_LEVERAGE = 0.98
 
 @dataclass(frozen=True)
 class Geometry:
-    """All that moves: vectors, the metric, the vectors' own widths, the ridge and the warp of the columns."""
+    """The parameters of a search: vectors, metric, widths of the vectors, ridge, and the warp of the columns."""
 
     vectors: Host
     """Shape ``(m, d)``, in prepared columns, before the warp."""
@@ -87,7 +77,7 @@ class Workspace:
         self._n, self._held = n, dict[str, Host]()
 
     def __call__(self, name: str, columns: int) -> Host:
-        """A matrix of this name; its entries are those that somebody left there."""
+        """A matrix of this name; its entries are arbitrary."""
         size = self._n * columns
         held = self._held.get(name)
         if held is None or len(held) < size:
@@ -266,46 +256,46 @@ def ridge_errors(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> l
 
     Rows of one group are predicted without any of them: :math:`e_g = (I - H_{gg})^{-1} r_g`.
     """
-    F = rows.centred(features(rows, geometry))
-    strengths, axes = np.linalg.eigh(F.T @ F)
-    A = F @ axes
-    cross, squared = A.T @ rows.weighted_targets, A * A
     blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
     errors = []
-    for ridge in ridges:
-        shrink = 1.0 / (np.maximum(strengths, 0.0) + ridge * rows.total)
-        R = rows.weighted_targets - A @ (shrink[:, None] * cross)
-        if blocks is not None:
-            Q = np.concatenate([A * np.sqrt(shrink), rows.root / math.sqrt(rows.total)], axis=1)
-            errors.append(_without_groups(Q, R, blocks) / rows.total)
-            continue
-        leverage = squared @ shrink + rows.weights / rows.total
-        left = 1.0 - np.minimum(leverage, _MOST_LEVERAGE)
-        errors.append(float(np.sum(np.einsum("ij,ij->i", R, R) / (left * left))) / rows.total)
+    for R, left in _ridge_residuals(rows, geometry, ridges):
+        if blocks is None:
+            total = float(np.sum(np.einsum("ij,ij->i", R, R) / (left * left)))
+        else:
+            total = _without_groups(left, R, blocks)
+        errors.append(total / rows.total)
     return errors
 
 
 def left_out_residuals(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> tuple[float, Host]:
     """The ridge of least leave-one-out error, and the residual of every row by the model without it, or its group."""
-    F = rows.centred(features(rows, geometry))
-    strengths, axes = np.linalg.eigh(F.T @ F)
-    A, Y = F @ axes, rows.weighted_targets
-    cross, squared = A.T @ Y, A * A
     blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
-    found: tuple[float, float, Host] | None = None
+    residuals = [
+        # rows.Y has mean zero, so that the constant leaves it as it is
+        R / left[:, None] if blocks is None else group_residuals(left, rows.weighted_targets, blocks)[0]
+        for R, left in _ridge_residuals(rows, geometry, ridges)
+    ]
+    best = int(np.argmin([float(np.einsum("ij,ij->", E, E)) for E in residuals]))
+    return ridges[best], residuals[best] / rows.root
+
+
+def _ridge_residuals(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> Iterator[tuple[Host, Host]]:
+    """For every ridge the weighted residuals, and one minus the leverage of every row.
+
+    With groups the second is ``Q`` instead, with the smoother ``Q Q'``.
+    """
+    F, Y = rows.centred(features(rows, geometry)), rows.weighted_targets
+    strengths, axes = np.linalg.eigh(F.T @ F)
+    A = F @ axes
+    cross, squared = A.T @ Y, A * A
     for ridge in ridges:
         shrink = 1.0 / (np.maximum(strengths, 0.0) + ridge * rows.total)
-        if blocks is None:
+        R = Y - A @ (shrink[:, None] * cross)
+        if rows.groups is None:
             leverage = squared @ shrink + rows.weights / rows.total
-            E = (Y - A @ (shrink[:, None] * cross)) / (1.0 - np.minimum(leverage, _MOST_LEVERAGE))[:, None]
-        else:  # rows.Y has mean zero, so that the constant leaves it as it is
-            Q = np.concatenate([A * np.sqrt(shrink), rows.root / math.sqrt(rows.total)], axis=1)
-            E = group_residuals(Q, Y, blocks)[0]
-        error = float(np.einsum("ij,ij->", E, E))
-        if found is None or error < found[0]:
-            found = error, ridge, E / rows.root
-    assert found is not None
-    return found[1:]
+            yield R, 1.0 - np.minimum(leverage, _MOST_LEVERAGE)
+        else:
+            yield R, np.concatenate([A * np.sqrt(shrink), rows.root / math.sqrt(rows.total)], axis=1)
 
 
 def _without_groups(Q: Host, R: Host, groups: GroupBlocks) -> float:

@@ -13,8 +13,6 @@ import numpy as np
 
 from fewkern.arrays.sampling import row_keys
 
-__all__ = ["column_order", "row_order"]
-
 Host = np.ndarray[Any, Any]
 
 

@@ -11,8 +11,6 @@ from fewkern.arrays.namespace import to_numpy
 from fewkern.core.gaussians import Preparation
 from fewkern.learn.policy import Policy
 
-__all__ = ["fit_preparation", "with_open_ends"]
-
 Host = np.ndarray[Any, Any]
 # Normal scores of the outermost knots: six rows in a thousand lie beyond either.
 _OUTERMOST = 2.5
@@ -80,7 +78,7 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
 
 
 class _Scale:
-    """Quantiles of a column, and what they say of its centre, its spread and its tails."""
+    """Quantiles of a column, with its centre, spread and tails."""
 
     def __init__(self, ordered: Host, levels: Host) -> None:
         self.ordered, self.levels = ordered, levels

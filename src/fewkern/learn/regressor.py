@@ -4,34 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
 
-from fewkern.arrays.validation import CallbackSupportMixin, fit_context
-from fewkern.base import keep_importances, kept_importances
-from fewkern.core.population import InMemory
-from fewkern.explaining import explain
-from fewkern.learn.batches import Basis
-from fewkern.learn.fitting import (
-    PARAMETERS,
-    begin,
-    continue_with,
-    fit_population,
-    keep,
-    keep_batch,
-    keep_sums,
-    merged,
-    sums_before,
-)
-from fewkern.learn.forgetting import forget_rows
-from fewkern.populations import measured_batch, measured_population
-from fewkern.select.base import IntervalRegressor, novelty, novelty_pvalue, novelty_threshold
+from fewkern.arrays.validation import fit_context
+from fewkern.base import check_measured, importances_of
+from fewkern.core.samples import Samples
+from fewkern.learn.batches import Basis, keep_batch, sums_before
+from fewkern.learn.fitting import PARAMETERS, LearningEstimator, fit_population, keep, keep_sums, learn_batch
+from fewkern.populations import measured_population
+from fewkern.select.base import IntervalRegressor
 from fewkern.select.uncertainty import fit_intervals
 
-__all__ = ["KernelRegressor"]
 
-
-class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, BaseEstimator):
+class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     r"""Predict numbers from a few vectors that are chosen, moved and sized automatically.
 
     .. math:: f(x) = b + B^T t(x) + \sum_j a_j \exp\bigl(-\tfrac12 s_j^2 \|A^T (t(x) - v_j)\|^2\bigr)
@@ -78,8 +63,8 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
     novelty_ : Novelty or None
         What :meth:`novelty` reads.
     background_ : Background or None
-        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of five rows or
-        more (where there are so many), none a row.
+        What :meth:`explain` compares with: at most 16 weighted centers of prepared rows, each the mean of at least
+        five rows where there are enough, so that none is a row.
     feature_importances_
         Share of every column in the variation of the function.
 
@@ -100,27 +85,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
     (True, True)
     """
 
-    feature_importances_ = kept_importances
-    explain = explain
-    _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
-    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-
     _parameter_constraints: dict[str, list[Any]] = PARAMETERS
-
-    def __init__(
-        self,
-        *,
-        n_vectors: Any = None,
-        max_vectors: Any = None,
-        prefer: str = "balanced",
-        random_state: Any = 0,
-        verbose: Any = False,
-    ) -> None:
-        self.n_vectors = n_vectors
-        self.max_vectors = max_vectors
-        self.prefer = prefer
-        self.random_state = random_state
-        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> KernelRegressor:
@@ -145,7 +110,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
         self.intervals_ = fit_intervals(fitted.held_out, fitted.host_basis)
         self.held_out_error_ = fitted.held_out.squared_error()
         keep_sums(self, fitted, self.held_out_error_)
-        keep_importances(self, population.sample)
+        self._importances = importances_of(self.expansion_, None, population.sample)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -168,76 +133,20 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, CallbackSupportMixin, B
         self
         """
         before = sums_before(self)
-        samples, single = measured_batch(self, X, y, sample_weight, first=before is None)
-        if before is not None:
-            sums = continue_with(self, before, basis, samples)
-        else:
+        samples, single = check_measured(self, X, y, sample_weight, reset=before is None, minimum=1)
+        if before is None:
             self._single = single
-            if basis is None:
-                fitted = fit_population(self, InMemory(samples))
-                keep(self, fitted)
-                sums = fitted.sums
-            else:
-                sums = begin(self, basis, samples)
+        sums = learn_batch(self, samples, before, basis)
         held_out = sums.left_out(samples)
         keep_batch(self, sums.judged(held_out.weight, held_out.squared_error()))
         self.intervals_ = fit_intervals(held_out, sums.basis)
-        keep_importances(self, samples)
+        self._importances = importances_of(self.expansion_, None, samples)
         return self
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRegressor:
-        """Take rows out again that the model has learned from, by :meth:`fit` or :meth:`partial_fit`.
-
-        The coefficients become those of a fit to the other rows on the same vectors with the same ridge: the rows are
-        subtracted from the sums that the model keeps. No other row is needed.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array of shape (n_samples,) or None
-            The weights that they had.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        What still knows of the rows: vectors, metric and ridge, which all rows chose, also where vectors were moved;
-        ``held_out_error_``, ``intervals_``, ``novelty_`` and importances, which stay as they were.
-        Where a row is itself one of the samples that the model keeps, a warning says so. If nothing may remain, fit a
-        new model to the other rows.
-
-        Whether rows were ever there cannot be known from sums. Rows that were not are refused where no samples could
-        have the sums that are left; else the answer is that of a model that was taught their negative.
-
-        Examples
-        --------
-        >>> from fewkern import KernelRegressor
-        >>> from fewkern.datasets import make_sinc
-        >>> X, y = make_sinc(200, noise=0.1)
-        >>> model = KernelRegressor().partial_fit(X, y)
-        >>> before = model.predict(X)
-        >>> X_off, y_off = X[::4] + 0.01, y[::4] + 10.0  # a sensor that was off
-        >>> model = model.partial_fit(X_off, y_off)
-        >>> bool(abs(model.predict(X) - before).max() > 1)
-        True
-        >>> bool(abs(model.forget(X_off, y_off).predict(X) - before).max() < 1e-8)
-        True
-        """
-        check_is_fitted(self)
-        samples, _ = measured_batch(self, X, y, sample_weight, first=False)
-        forget_rows(self, samples)
-        return self
-
-    def merge(self, other: KernelRegressor) -> KernelRegressor:
-        """A model that has learned from the batches of both; they must have the same vectors."""
-        return merged(self, other)
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        return check_measured(self, X, y, sample_weight, reset=False, minimum=1)[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.input_tags.sparse = True
-        tags.array_api_support = True
         return tags

@@ -24,8 +24,6 @@ from fewkern.learn.regressor import KernelRegressor
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
-__all__ = ["Suspects", "hold_out", "leave_out", "suspects"]
-
 # On ten tables of ``python -m benchmarks suspects`` the area under the curve is 0.001 lower with 100 vectors and 0.001
 # higher with 300, in 1.3 times the time; on five with numbers 0.008 lower and 0.005 higher.
 _VECTORS = 200
@@ -72,7 +70,7 @@ def suspects(X: Any, y: Any, *, task: Literal["auto", "classify", "regress"] = "
         What ``y`` holds. "auto" takes numbers with a fraction, or more than 20 different ones, as numbers.
     groups : array of shape (n_samples,) or None, default None
         Labels, equal for rows that belong together: a row is then predicted without all rows of its group. Without
-        them, a copy of a row vouches for its label.
+        them, a copy of a row confirms its label.
 
     Returns
     -------

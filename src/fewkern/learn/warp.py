@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Cells", "Warp"]
-
 Host = np.ndarray[Any, Any]
 
 
@@ -46,12 +44,12 @@ class Warp:
 
     @cached_property
     def lengths(self) -> Host:
-        """Of the pieces, before the map."""
+        """Lengths of the pieces before the map."""
         return np.diff(self.knots, axis=0)
 
     @cached_property
     def rises(self) -> Host:
-        """Of the pieces, after the map."""
+        """Lengths of the pieces after the map."""
         return self.lengths * np.exp(self.log_slopes)
 
     @cached_property

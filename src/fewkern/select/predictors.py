@@ -15,15 +15,15 @@ from fewkern.base import (
     CONSTRAINTS,
     KernelEstimator,
     ScoringClassifier,
+    explain,
     held_out_scores,
-    keep_background,
-    keep_importances,
+    importances_of,
     kept_importances,
     warn_of_fewer_components,
 )
+from fewkern.core.explanation import fit_background
 from fewkern.core.samples import class_targets
 from fewkern.core.statistics import feature_statistics
-from fewkern.explaining import explain
 from fewkern.populations import labelled_population, measured_population
 from fewkern.select.axes import discriminant_axes, gaussian_classes, gaussian_scores, spread_of
 from fewkern.select.base import (
@@ -189,8 +189,8 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         self._keep(samples, found.selection, found.basis, expansion)
         self.held_out_error_ = held_out.squared_error()
         self.intervals_ = intervals
-        keep_importances(self, samples)
-        keep_background(self, samples)
+        self._importances = importances_of(self.expansion_, None, samples)
+        self.background_ = fit_background(self.expansion_, samples)
         if solution.jitter > 0:
             warnings.warn(
                 f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "
@@ -358,8 +358,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         scores = gaussian_scores(self.priors_, self.means_, self.covariance_)
         self.class_scores_ = calibrate(scores, left_out, long_tails=True)
         self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples)
-        keep_importances(self, samples)
-        keep_background(self, samples)
+        self._importances = importances_of(self.expansion_, self.class_scores_, samples)
+        self.background_ = fit_background(self.expansion_, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         warn_of_fewer_components(self)
         return self
