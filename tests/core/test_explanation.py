@@ -152,4 +152,5 @@ def test_shares_of_samples_whose_squared_distances_overflow():
     X = np.array([[1e200, -3e199, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
     found, baseline = shares(function, X, background_of(function, X[1:]))
     assert_allclose(found[0].sum(axis=0), function.offset - baseline, atol=1e-10)
-    assert np.all(found[0, 0] != 0) and not found[0, 2:].any()
+    assert np.all(found[0, 0] != 0)
+    assert not found[0, 2:].any()
