@@ -11,7 +11,7 @@ def test_a_row_column_by_column(tmp_path):
     frame = mixed(120)
     frame.to_csv("table.csv", index=False)
     run("fit", "table.csv", "--target", "side", "--holdout", 0)
-    result = run("explain", "fewkern-model.npz", "table.csv", "--row", 7, "--out", "row.png")
+    result = run("explain", "fewkern-model.npz", "table.csv", "--row", 8, "--out", "row.png")
     lines = result.stdout.strip().splitlines()
     model = fewkern.load("fewkern-model.npz")
     assert len(lines) == len(model.encoder_.columns) + 2
@@ -29,7 +29,7 @@ def test_a_row_column_by_column(tmp_path):
 def test_a_row_that_is_not_there():
     banana().to_csv("table.csv", index=False)
     run("fit", "table.csv", "--holdout", 0)
-    fails("explain", "fewkern-model.npz", "table.csv", "--row", 120, match="no row 120; the table has 120 rows")
+    fails("explain", "fewkern-model.npz", "table.csv", "--row", 121, match="no row 121; the table has 120 rows")
 
 
 def test_a_density_has_nothing_to_explain():

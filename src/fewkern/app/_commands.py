@@ -136,7 +136,7 @@ def fit(
             if report is not None:
                 rows, which = parts.report_rows(fitted, frame)
                 settings = jobs.report_settings(files, seed, rows=which)
-                outputs.write(report, lambda path: fitted.report(rows, path, settings=settings))
+                outputs.write(report, lambda path: fitted.report(jobs.counted(rows), path, settings=settings))
         if json:
             show_line(jobs.as_json(fitted, written=outputs.written))
         elif not quiet:
@@ -245,7 +245,7 @@ def predict(
 def explain(
     model: Annotated[Path, typer.Argument(help="A model file written by fit.")],
     table: Annotated[Path, typer.Argument(help=f"A table with the same columns: {TABLES}")],
-    row: Annotated[int, typer.Option(min=0, help="Which row of the table, counted from 0.")],
+    row: Annotated[int, typer.Option(min=1, help="Which row of the table, counted from 1, as check does.")],
     picture: Annotated[Path | None, typer.Option("--out", help="Also draw it: PNG, PDF or SVG file.")] = None,
     sep: Sep = None,
     decimal: Decimal = None,
@@ -329,7 +329,7 @@ def report(
         found, frame = jobs.load_table_model(model), read_one(table, marks, quiet)
         with warnings_as_notes(quiet):
             settings = jobs.report_settings([table])
-            outputs.write(page, lambda path: found.report(frame, path, settings=settings))
+            outputs.write(page, lambda path: found.report(jobs.counted(frame), path, settings=settings))
         show_line(f"written: {outputs.written[0]}")
 
 

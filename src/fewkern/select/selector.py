@@ -14,10 +14,11 @@ from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, warn_of_fewer_components
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, keep_background, warn_of_fewer_components
 from fewkern.core.basis import Projection
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
+from fewkern.explaining import explain
 from fewkern.populations import weighted_population, weighted_samples
 from fewkern.select.axes import principal_axes, spread_of
 from fewkern.select.base import SELECTION, keep_vectors, novelty, novelty_pvalue, novelty_threshold
@@ -240,6 +241,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         As in :class:`FeatureVectorSelector`.
     novelty_ : Novelty or None
         What ``novelty`` and ``novelty_threshold`` need.
+    background_ : Background or None
+        What :meth:`explain` compares with, as in :class:`FeatureVectorRegressor`.
     inverse_ : FeatureVectorRegressor
         From components back to samples; None without ``fit_inverse_transform``.
 
@@ -257,6 +260,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     ((300, 2), 30)
     """
 
+    explain = explain
     novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
     _keep = keep_vectors
 
@@ -302,6 +306,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         basis = chosen.basis()
         axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
         self._keep(samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
+        keep_background(self, samples)
         self.fitness_, self.stop_ = chosen.fitness, chosen.stop
         self.eigenvalues_ = axes.values
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
