@@ -365,6 +365,16 @@ def test_explain_adds_up_the_features_of_a_column():
     assert model.encoder_.features_of("color") == slice(1, 4)
 
 
+def test_explain_numbers_components():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80), "kind": rng.choice(["x", "y"], 80)})
+    model = TableModel(task="reduce").fit(table)
+    found = model.explain(table)
+    assert found.feature_names == ("a", "b", "kind")
+    assert found.output_names == (0, 1)
+    np.testing.assert_allclose(found.predictions, model.transform(table), atol=1e-10)
+
+
 def test_explain_names_classes_and_targets():
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(rng.normal(size=(90, 2)), columns=["u", "v"])
