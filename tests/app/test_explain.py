@@ -36,3 +36,17 @@ def test_a_density_has_nothing_to_explain():
     banana().drop(columns="side").to_csv("numbers.csv", index=False)
     run("fit", "numbers.csv", "--task", "density", "--holdout", 0, "--out", "d.npz")
     fails("explain", "d.npz", "numbers.csv", "--row", 1, match="task 'density' predicts nothing")
+
+
+def test_reports_count_rows_from_one_too(monkeypatch):
+    banana().to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--holdout", 0)
+    seen, report = [], fewkern.TableModel.report
+
+    def watched(model, rows, *given, **named):
+        seen.append(rows)
+        return report(model, rows, *given, **named)
+
+    monkeypatch.setattr(fewkern.TableModel, "report", watched)
+    run("report", "fewkern-model.npz", "table.csv", "--out", "r.html")
+    assert list(seen[0].index[:2]) == [1, 2]
