@@ -33,16 +33,22 @@ MODELS = {
     "FeatureVectorDiscriminant": lambda: fk.FeatureVectorDiscriminant().fit(X, THREE),
     "SparseKernelFisher": lambda: fk.SparseKernelFisher(cv=2).fit(X, TWO),
     "ForwardKernelFisher": lambda: fk.ForwardKernelFisher(cv=2).fit(X, THREE),
+    "FeatureVectorPCA": lambda: fk.FeatureVectorPCA(n_components=3, max_vectors=20).fit(X),
     "SVC": lambda: compressed(SVC(), TWO),
     "KernelRidge": lambda: compressed(KernelRidge(kernel="rbf"), NUMBERS),
     "GaussianProcessRegressor": lambda: compressed(GaussianProcessRegressor(RBF(1.0), alpha=0.1), NUMBERS),
 }
 
 
+def values_of(model):
+    """What is explained."""
+    return next(getattr(model, name) for name in ("decision_function", "predict", "transform") if hasattr(model, name))
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_shares_add_up_to_the_prediction(name):
     model = MODELS[name]()
-    values = getattr(model, "decision_function", model.predict)
+    values = values_of(model)
     for background in (None, X[:20]):
         found = model.explain(X, background)
         assert_allclose(found.predictions, values(X), atol=1e-10)
@@ -78,7 +84,10 @@ def test_a_background_must_have_the_columns_of_the_fit():
         fk.KernelRegressor(n_vectors=8).fit(X, NUMBERS).explain(X, X[:, :2])
 
 
-@pytest.mark.parametrize("name", ["three classes", "FeatureVectorRegressor", "ForwardKernelFisher", "SVC"])
+SAVED = ["three classes", "FeatureVectorRegressor", "FeatureVectorPCA", "ForwardKernelFisher", "SVC"]
+
+
+@pytest.mark.parametrize("name", SAVED)
 def test_a_saved_model_explains_the_same(name, tmp_path):
     model = MODELS[name]()
     again = fk.load(fk.save(model, tmp_path / "model.npz"))
@@ -88,7 +97,7 @@ def test_a_saved_model_explains_the_same(name, tmp_path):
 @pytest.mark.parametrize("name", ["FeatureVectorDiscriminant", "SparseKernelFisher", "KernelRidge"])
 def test_the_baseline_of_every_model_is_that_of_the_rows(name):
     model = MODELS[name]()
-    values = getattr(model, "decision_function", model.predict)
+    values = values_of(model)
     spread = values(X).std(axis=0)
     assert_allclose(model.explain(X[:2]).baseline, values(X).mean(axis=0), atol=0.3 * spread.max())
     moved = X + [100.0, 0.0, 0.0]  # in the columns of the samples, wherever these lie

@@ -346,9 +346,10 @@ class ScoringClassifier(ClassifierMixin):
 def explain(self: Any, X: Any, background: Any = None) -> Explanation:
     """What every feature contributes to the predictions for some samples, in closed form.
 
-    The shares of a sample add up to its prediction (of a classifier, its ``decision_function``) minus the baseline, the
-    mean prediction over the background. A share is the integral of the slope along the feature on the straight way from
-    a point of the background to the sample (Aumann and Shapley; "integrated gradients"), averaged over the background.
+    The shares of a sample add up to its prediction (of a classifier, its ``decision_function``; of
+    :class:`~fewkern.FeatureVectorPCA`, its components) minus the baseline, the mean prediction over the background. A
+    share is the integral of the slope along the feature on the straight way from a point of the background to the
+    sample (Aumann and Shapley; "integrated gradients"), averaged over the background.
     :class:`~fewkern.KernelRegressor` and :class:`~fewkern.KernelClassifier` go that way in prepared columns.
 
     Parameters

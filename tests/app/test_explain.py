@@ -11,7 +11,7 @@ def test_a_row_column_by_column(tmp_path):
     frame = mixed(120)
     frame.to_csv("table.csv", index=False)
     run("fit", "table.csv", "--target", "side", "--holdout", 0)
-    result = run("explain", "fewkern-model.npz", "table.csv", "--row", 7, "--out", "row.png")
+    result = run("explain", "fewkern-model.npz", "table.csv", "--row", 8, "--out", "row.png")
     lines = result.stdout.strip().splitlines()
     model = fewkern.load("fewkern-model.npz")
     assert len(lines) == len(model.encoder_.columns) + 2
@@ -26,7 +26,27 @@ def test_a_row_column_by_column(tmp_path):
     assert (tmp_path / "row.png").stat().st_size > 1000
 
 
+def test_a_row_that_is_not_there():
+    banana().to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--holdout", 0)
+    fails("explain", "fewkern-model.npz", "table.csv", "--row", 121, match="no row 121; the table has 120 rows")
+
+
 def test_a_density_has_nothing_to_explain():
     banana().drop(columns="side").to_csv("numbers.csv", index=False)
     run("fit", "numbers.csv", "--task", "density", "--holdout", 0, "--out", "d.npz")
     fails("explain", "d.npz", "numbers.csv", "--row", 1, match="task 'density' predicts nothing")
+
+
+def test_reports_count_rows_from_one_too(monkeypatch):
+    banana().to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--holdout", 0)
+    seen, report = [], fewkern.TableModel.report
+
+    def watched(model, rows, *given, **named):
+        seen.append(rows)
+        return report(model, rows, *given, **named)
+
+    monkeypatch.setattr(fewkern.TableModel, "report", watched)
+    run("report", "fewkern-model.npz", "table.csv", "--out", "r.html")
+    assert list(seen[0].index[:2]) == [1, 2]

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.integrate import quad
+from scipy.special import erfcx
 
-from fewkern.arrays.numerics import line_integrals
+from fewkern.arrays.numerics import _scaled_tail, line_integrals
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background, background_of, explainable, shares
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
@@ -120,7 +121,7 @@ def test_other_kernels_have_no_closed_form():
     assert not explainable(other)
 
 
-@pytest.mark.parametrize("a", [1e-12, 1e-4, 0.0999, 0.1001, 1.0, 30.0, 1e4])
+@pytest.mark.parametrize("a", [1e-12, 1e-4, 0.0099, 0.0101, 0.1, 1.0, 30.0, 1e4])
 @pytest.mark.parametrize("place", [-40.0, -5.0, -1.0, -0.5, 0.0, 1e-9, 1.0, 5.0])
 @pytest.mark.parametrize("off", [0.0, 2.0, 30.0])
 def test_line_integrals_against_quadrature(a, place, off):
@@ -138,3 +139,18 @@ def test_line_integrals_against_quadrature(a, place, off):
     found = line_integrals(np.array([a]), np.array([c]), np.array([g]), *(np.array([k]) for k in values))
     assert_allclose(np.ravel(found[0]), expected[0], rtol=1e-9, atol=1e-15)
     assert_allclose(np.ravel(found[1]), expected[1], rtol=1e-7, atol=1e-14)
+
+
+def test_tails_are_those_of_scipy():
+    z = np.concatenate([np.zeros(1), np.logspace(-300, 300, 2001), np.linspace(0, 60, 2001)])
+    assert_allclose(_scaled_tail(z.copy()), erfcx(z / np.sqrt(2)), rtol=1e-14)
+    assert _scaled_tail(np.array([np.inf]))[0] == 0
+
+
+def test_shares_of_samples_whose_squared_distances_overflow():
+    function = of_kernels(np.random.default_rng(8))
+    X = np.array([[1e200, -3e199, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    found, baseline = shares(function, X, background_of(function, X[1:]))
+    assert_allclose(found[0].sum(axis=0), function.offset - baseline, atol=1e-10)
+    assert np.all(found[0, 0] != 0)
+    assert not found[0, 2:].any()

@@ -69,5 +69,7 @@ def test_tables_with_texts(tmp_path):
     assert differing(tmp_path) == 0
     with pytest.raises(ValueError, match="to_c_test: X has no column 'size', an input of the file"):
         to_c_test(model, frame[["wood"]])
+    with pytest.raises(TypeError, match="to_c_test: X must be rows for the model, got 'test"):
+        to_c_test(model, "test.c", X)
     with pytest.raises(ValueError, match="to_c_test: X has no rows"):
         to_c_test(model, frame.iloc[:0])

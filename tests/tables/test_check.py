@@ -45,6 +45,13 @@ def test_copies_are_named_and_counted_across_groups():
     assert any(one.startswith("1 copy is in another group than the row that it repeats") for one in findings)
 
 
+def test_copies_across_groups_that_nobody_named():
+    table = clean(100).assign(patient=[f"P{k}" for k in np.arange(100) % 20])
+    findings = said(pd.concat([table, table.iloc[[3]].assign(patient="P9")]))
+    assert any("row 101 of row 4" in one for one in findings)
+    assert any(one.startswith("1 copy is in another group") for one in findings)
+
+
 def test_equal_rows_with_different_classes():
     table = clean(100)
     torn = table.iloc[[7]].assign(side=lambda t: np.where(t["side"] == "left", "right", "left"))
@@ -63,6 +70,23 @@ def test_columns_that_say_little_or_everything():
     assert said(numbers, "price") == ("column 'cents' alone decides: is it known before 'price' is? If not, drop it",)
 
 
+def test_wrong_labels_do_not_hide_a_column_that_knows():
+    table = clean().assign(result=lambda t: np.where(t["side"] == "left", "Z1", "Z2"))
+    table.loc[[10, 20, 30, 40, 50, 60], "side"] = table["side"].map({"left": "right", "right": "left"})
+    assert "column 'result' alone decides: is it known before 'side' is? If not, drop it" in said(table)
+
+
+def test_one_typing_error_does_not_look_like_time():
+    clear = 0
+    for seed in range(10):
+        rng = np.random.default_rng(7 * seed + 200)
+        x = rng.normal(size=(200, 4))
+        y = x[:, 0] + np.sin(2 * x[:, 1]) + 0.3 * rng.normal(size=200)
+        y[rng.integers(200)] *= 40
+        clear += check_table(pd.DataFrame(x, columns=list("abcd")).assign(y=y), "y").errors[-1].clear
+    assert clear == 0
+
+
 def test_errors_of_rows_groups_and_time_stand_side_by_side():
     """A fingerprint of each patient, and a target that turns around: only the first way to hold out is optimistic."""
     rng = np.random.default_rng(0)
@@ -71,13 +95,14 @@ def test_errors_of_rows_groups_and_time_stand_side_by_side():
     table = pd.DataFrame(marks[patient] + 0.01 * rng.normal(size=(360, 3)), columns=list("abc"))
     table = table.assign(patient=[f"P{k}" for k in patient], ill=np.where(sick[patient], "yes", "no"))
     found = check_table(table.sample(frac=1, random_state=0), "ill")
-    alone, together, _ = found.errors
+    alone, fifths, together, _ = found.errors
     assert alone.value < 0.1
+    assert fifths.value < 0.2
     assert together.value > 0.3
     assert together.clear
     assert together.how == "whole groups of 'patient'"
     assert any("'patient'" in one and one.endswith("expect the larger one") for one in found.findings)
-    assert check_table(table, "ill", Request(groups="patient")).errors[1].value == pytest.approx(
+    assert check_table(table, "ill", Request(groups="patient")).errors[2].value == pytest.approx(
         together.value, abs=0.1
     )
 

@@ -338,6 +338,16 @@ def test_explain_adds_up_the_features_of_a_column():
     assert model.encoder_.features_of("color") == slice(1, 4)
 
 
+def test_explain_numbers_components():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80), "kind": rng.choice(["x", "y"], 80)})
+    model = TableModel(task="reduce").fit(table)
+    found = model.explain(table)
+    assert found.feature_names == ("a", "b", "kind")
+    assert found.output_names == (0, 1)
+    np.testing.assert_allclose(found.predictions, model.transform(table), atol=1e-10)
+
+
 @pytest.mark.filterwarnings("ignore:.*are among the samples that the model keeps")
 @pytest.mark.parametrize("target", ["price", ["price", "x1"]])
 def test_rows_are_forgotten_in_the_units_of_the_table(target, tmp_path):

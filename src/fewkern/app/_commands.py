@@ -127,7 +127,7 @@ def fit(
             if report is not None:
                 rows, which = jobs.report_rows(fitted, frame)
                 settings = jobs.report_settings(files, asked.random_state, rows=which)
-                outputs.write(report, lambda path: fitted.report(rows, path, settings=settings))
+                outputs.write(report, lambda path: fitted.report(jobs.counted(rows), path, settings=settings))
         if json:
             show_line(jobs.as_json(fitted, written=outputs.written))
         elif not quiet:
@@ -219,7 +219,7 @@ def explain(
     model: ModelFile,
     table: SameTable,
     *,
-    row: Annotated[int, typer.Option(min=0, help="Which row of the table, counted from 0.")],
+    row: Annotated[int, typer.Option(min=1, help="Which row of the table, counted from 1, as check does.")],
     picture: Annotated[Path | None, typer.Option("--out", help="Also draw it: PNG, PDF or SVG file.")] = None,
     reading: Reading,
     quiet: Quiet = False,
@@ -296,7 +296,7 @@ def report(
         found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
         with warnings_as_notes(quiet):
             settings = jobs.report_settings([table])
-            outputs.write(page, lambda path: found.report(frame, path, settings=settings))
+            outputs.write(page, lambda path: found.report(jobs.counted(frame), path, settings=settings))
         _written(outputs)
 
 

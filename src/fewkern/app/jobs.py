@@ -276,11 +276,18 @@ def picture_of(model: TableModel, frame: Any = None) -> Any:
     return PathDisplay.from_estimator(estimator).figure_ if path_of(estimator) else None
 
 
+def counted(frame: Any) -> Any:
+    """A table of files for a report: rows are counted from 1, as in all that the command line says of them."""
+    return frame.set_axis(frame.index + 1)
+
+
 def waterfall_of(model: TableModel, frame: Any, row: int) -> WaterfallDisplay:
-    """What every column contributes to the prediction for one row."""
+    """What every column contributes to the prediction for one row, counted from 1."""
+    if row > len(frame):
+        raise ValueError(f"explain: there is no row {row}; the table has {len(frame)} rows.")
     if not hasattr(model, "explain"):
         raise ValueError(f"explain: a model of the task {model.task_!r} predicts nothing that columns could explain.")
-    return WaterfallDisplay.of_row(model, frame, row=row)
+    return WaterfallDisplay.of_row(model, frame, row=row - 1)
 
 
 def step_lines(steps: WaterfallDisplay) -> list[str]:

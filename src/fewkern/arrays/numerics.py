@@ -148,10 +148,26 @@ def _sparse_spreads(X: Any, weights: Array | None) -> np.ndarray[Any, Any]:
     return unit * np.sqrt(square + missing * mean**2)
 
 
-# Below this a, differences cancel, and the integrand is so smooth that eight nodes of Gauss-Legendre are exact.
-_LEAST_SQUARED_LENGTH = 0.1
+# Below this a, differences lose more than two digits (in C, in single precision, below 0.1), and eight nodes of
+# Gauss-Legendre are exact.
+_LEAST_SQUARED_LENGTH = 0.01
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
-_ROOT_HALF_PI, _ROOT_HALF = math.sqrt(math.pi / 2), math.sqrt(0.5)
+_ROOT_HALF_PI = math.sqrt(math.pi / 2)
+# (1 + z) erfcx(z / sqrt(2)) of z from zero to infinity as a polynomial in (z - k) / (z + k), from the highest power on:
+# with this k and degree, relative errors are below 1e-14. In NumPy it takes a quarter of the time of SciPy's function.
+_MIDDLE, _DEGREE = 4.0, 20
+
+
+def _tail_polynomial() -> Array:
+    def values(t: Array) -> Array:
+        z = _MIDDLE * (1.0 + t) / (1.0 - t)
+        return (1.0 + z) * scipy.special.erfcx(z * math.sqrt(0.5))
+
+    chebyshev = np.polynomial.chebyshev
+    return chebyshev.cheb2poly(chebyshev.chebinterpolate(values, _DEGREE))[::-1]
+
+
+_TAIL = _tail_polynomial()
 
 
 def line_integrals(a: Array, c: Array, g: Array, start: Array, end: Array) -> tuple[Array, Array]:
@@ -183,14 +199,26 @@ def line_integrals(a: Array, c: Array, g: Array, start: Array, end: Array) -> tu
         high = low + root
         inside = np.signbit(low) & ~np.signbit(high)  # as copysign sees them, zeros too
         peak = np.where(inside, np.exp(np.minimum(low * low - g, 0.0) * 0.5), 0.0)
-        first = start * scipy.special.erfcx(np.abs(low) * _ROOT_HALF)
-        last = end * scipy.special.erfcx(np.abs(high) * _ROOT_HALF)
+        first = start * _scaled_tail(np.abs(low))
+        last = end * _scaled_tail(np.abs(high))
         zeroth = (2.0 * peak + np.copysign(first, low) - np.copysign(last, high)) * (_ROOT_HALF_PI / root)
         once = (start - end - c * zeroth) / a
     short = a < _LEAST_SQUARED_LENGTH
     if short.any():
         zeroth[short], once[short] = _by_nodes(*(np.broadcast_to(one, a.shape)[short] for one in (a, c, g)))
     return zeroth, once
+
+
+def _scaled_tail(z: Array) -> Array:
+    """``erfcx(z / sqrt(2))`` of numbers from zero on, which may be written into."""
+    t = 1.0 - 2.0 * _MIDDLE / (z + _MIDDLE)
+    value = np.full_like(t, _TAIL[0])
+    for coefficient in _TAIL[1:]:
+        value *= t
+        value += coefficient
+    z += 1.0
+    value /= z
+    return value
 
 
 def _by_nodes(a: Array, c: Array, g: Array) -> tuple[Array, Array]:

@@ -31,7 +31,7 @@ from typing import Any, TypeAlias
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array, is_sparse, namespace, to_numpy
 from fewkern.arrays.neighbors import MOST_CENTER_ROWS, weighted_centers
-from fewkern.arrays.numerics import column_spreads, line_integrals
+from fewkern.arrays.numerics import column_spreads, line_integrals, squarable
 from fewkern.arrays.storable import floats, storable
 from fewkern.core.expansion import Expansion, KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, gaussians
@@ -41,7 +41,7 @@ from fewkern.core.samples import Samples
 # What is explainable.
 Gaussians: TypeAlias = KernelExpansion | GaussianExpansion
 # Elements of a block of rows times vectors: its arrays stay in the cache between the steps.
-_BLOCK_ELEMENTS = 1 << 13
+_BLOCK_ELEMENTS = 1 << 14
 # Means over more samples than these do not change in the third digit.
 MOST_ROWS = 2000
 
@@ -181,25 +181,26 @@ def shares(function: Gaussians, X: Array, background: Background) -> tuple[Array
     starts = form.columns(centers)
     for rows in row_blocks(n, max(m, d), budget=_BLOCK_ELEMENTS):
         ends = form.columns(T[rows, :])
-        for k in range(int(weights.shape[0])):
-            out[rows, ...] += weights[k] * _from_one(form, T[rows, :], centers[k, :], starts[k, :], ends)
+        for few in row_blocks(int(weights.shape[0]), max(m, d) * int(ends.shape[0]), budget=_BLOCK_ELEMENTS):
+            each = _from_some(form, T[rows, :], centers[few, :], starts[few, :], ends)
+            out[rows, ...] += xp.tensordot(weights[few], each, axes=1)
     return out, weights @ (starts @ form.coef + centers @ form.slopes + form.offset)
 
 
-def _from_one(form: _Gaussians, T: Array, center: Array, start: Array, end: Array) -> Array:
-    """Shares ``(n, d, q)`` of the way from one center; ``start`` and ``end``: the Gaussians there and at the rows."""
+def _from_some(form: _Gaussians, T: Array, centers: Array, start: Array, end: Array) -> Array:
+    """Shares ``(k, n, d, q)`` of the ways from centers; ``start`` and ``end``: the Gaussians there and at the rows."""
     xp, squares = namespace(T), form.inverse_widths**2
-    (n, d), (m, q) = T.shape, form.coef.shape
-    way, before = T - center, center - form.vectors
+    (n, d), (m, q), k = T.shape, form.coef.shape, int(centers.shape[0])
+    way, before = T - centers[:, None, :], centers[:, None, :] - form.vectors
     pulled, drawn = form.pulled(way), form.pulled(before)
-    a = xp.sum(way * pulled, axis=1)[:, None] * squares
-    c = way @ (squares[:, None] * drawn).T
-    g = squares * xp.sum(before * drawn, axis=1)
-    zeroth, once = line_integrals(a, c, g, start, end)
+    a = xp.sum(way * pulled, axis=2)[:, :, None] * squares
+    c = way @ xp.matrix_transpose(squares[:, None] * drawn)
+    g = (squares * xp.sum(before * drawn, axis=2))[:, None, :]
+    zeroth, once = line_integrals(a, c, g, start[:, None, :], end)
     weights = squares[:, None] * form.coef
-    each = xp.reshape(drawn[:, :, None] * weights[:, None, :], (m, d * q))
-    slope = form.slopes - pulled[:, :, None] * (once @ weights)[:, None, :] - xp.reshape(zeroth @ each, (n, d, q))
-    return way[:, :, None] * slope
+    each = xp.reshape(drawn[..., None] * weights[:, None, :], (k, m, d * q))
+    slope = form.slopes - pulled[..., None] * (once @ weights)[:, :, None, :] - xp.reshape(zeroth @ each, (k, n, d, q))
+    return way[..., None] * slope
 
 
 def _prepared(function: Gaussians, X: Array) -> Array:
@@ -208,9 +209,13 @@ def _prepared(function: Gaussians, X: Array) -> Array:
     if isinstance(function, GaussianExpansion):
         X = function.like(X).basis.prepared(X)
         return namespace(X).astype(X, namespace(X).float64)
-    X = namespace(X).astype(X, namespace(X).float64)
+    xp = namespace(X)
+    X = xp.astype(X, xp.float64)
     assert isinstance(function.kernel, Gaussian)
-    return X / to_numpy(function.kernel.length_scale)
+    X = X / to_numpy(function.kernel.length_scale)
+    # where a square would overflow, all Gaussians are zero: the row moves closer in its direction
+    far = xp.max(xp.abs(X), axis=1, keepdims=True) / squarable(X)
+    return X / xp.where(far > 1.0, far, xp.ones_like(far))
 
 
 def _host_form(function: Gaussians) -> _Gaussians:

@@ -237,6 +237,8 @@ def to_c_test(
     >>> "int sinc_test(void)" in text
     True
     """
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(f"to_c_test: X must be rows for the model, got {os.fspath(X)!r}; the path comes third.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of rounding: to_c warns
         described = plan(model, "double" if dtype == "int16" else dtype, "to_c_test")

@@ -187,10 +187,10 @@ def _explained(estimator: Any, X: Any, rows: slice) -> tuple[Explanation, Sequen
 
 
 def _quantity(estimator: Any) -> str:
-    """What is explained: a prediction, or a score, positive for the second of two classes."""
+    """What is explained: a prediction, a component, or a score, positive for the second of two classes."""
     classes = getattr(estimator, "classes_", None)
     if classes is None:
-        return "prediction"
+        return "prediction" if hasattr(estimator, "predict") else "component"
     return f"score (positive: {to_numpy(classes)[1]})" if len(classes) == 2 else "score"
 
 

@@ -14,8 +14,9 @@ from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, validate_samples
-from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, constraints, warn_of_fewer_components
+from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, constraints, explain, warn_of_fewer_components
 from fewkern.core.basis import Projection
+from fewkern.core.explanation import fit_background
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population, weighted_samples
@@ -228,6 +229,8 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         As in :class:`FeatureVectorSelector`.
     novelty_ : Novelty or None
         What ``novelty`` and ``novelty_threshold`` need.
+    background_ : Background or None
+        What :meth:`explain` compares with, as in :class:`FeatureVectorRegressor`.
     inverse_ : FeatureVectorRegressor
         From components back to samples; None without ``fit_inverse_transform``.
 
@@ -245,6 +248,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
     ((300, 2), 30)
     """
 
+    explain = explain
     novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
     _keep = keep_vectors
 
@@ -285,6 +289,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         basis = chosen.basis()
         axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
         self._keep(samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
+        self.background_ = fit_background(self.expansion_, samples)
         self.fitness_, self.stop_ = chosen.fitness, chosen.stop
         self.eigenvalues_ = axes.values
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs

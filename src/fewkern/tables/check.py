@@ -29,8 +29,9 @@ from fewkern.tables.resolve import Job, Request, group_column, resolve
 _NEARLY = 0.99
 # Rows by which a column is tried alone.
 _ALONE_ROWS = 4000
-# Share of the rows that are last in time.
-_LAST = 0.2
+# Share of the rows that are last in time, and of those that are held out at random beside them.
+_LAST, _PARTS = 0.2, 5
+_ALONE, _FIFTHS = "rows one by one", "random fifths"
 # An error is clearly larger than another by this number of standard errors of the mean difference, by this factor, and
 # on this number of rows.
 _CLEAR, _LARGER, _ROWS = 3.0, 1.1, 10
@@ -46,9 +47,11 @@ class HeldOutError:
     value: float
     """Share of wrong classes, or root mean squared error."""
     beside: float
-    """The same rows, held out one by one."""
+    """The same rows, held out one by one; the last ones, in random fifths: with models of as many rows."""
     clear: bool
     """Whether it is larger than that, and not by chance."""
+    against: str = "one by one"
+    """How the same rows were held out."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class TableCheck:
     target: str
     findings: tuple[str, ...]
     errors: tuple[HeldOutError, ...]
-    """Rows held out one by one, in whole groups, and the last ones."""
+    """Rows held out one by one, in random fifths, in whole groups, and the last fifth."""
     rows: Any
     """All rows as a data frame, the least credible first: number, score, target and expected target, cells."""
 
@@ -80,8 +83,8 @@ class TableCheck:
         width = max(len(error.how) for error in self.errors)
         for error in self.errors:
             lines.append(f"  {error.how:{width}}  {_shown(self.task, error.value)}")
-            if error is not self.errors[0]:
-                lines[-1] += f"  ({_shown(self.task, error.beside)} on the same rows, one by one)"
+            if error.how not in (_ALONE, _FIFTHS):
+                lines[-1] += f"  ({_shown(self.task, error.beside)} on the same rows, {error.against})"
         return "\n".join([*lines, "", *self._least_credible(count)])
 
     def _least_credible(self, count: int) -> list[str]:
@@ -98,7 +101,8 @@ class TableCheck:
                 name, share = label(given), percent(1 - score)
                 text = f"{name}, expected {label(expected)} (probability of {name}: {share})"
             lines.append(f"  row {row:,}: {text}")
-        what = f"{len(suspicious):,} of {len(self.rows):,} rows have {does}"
+        have = "has" if len(suspicious) == 1 else "have"
+        what = f"{len(suspicious):,} of {len(self.rows):,} rows {have} {does}"
         return [what + (", least credible first:" if lines else ""), *lines]
 
 
@@ -129,7 +133,9 @@ def check_table(table: Any, target: Any = None, request: Request | None = None) 
     places = numbers[job.rows] + 1
     found = suspects(X, y, task=job.task, groups=job.groups)  # type: ignore[arg-type]
     apart, name = _in_groups(frame, target, job)
-    more = [*_copies(job, places), *_nearly_constant(encoder, job), *_deciding(encoder, X, job, name)]
+    contradicted = found.scores > _FAR if job.task == "regress" else (found.expected != y) & (found.scores > _UNLIKELY)
+    more = [*_copies(apart, numbers[apart.rows] + 1), *_nearly_constant(encoder, job)]
+    more += _deciding(encoder, X, job, name, np.flatnonzero(~contradicted))
     errors = _errors(apart, name)
     more += [_optimistic(job, one) for one in errors if one.clear]
     rows = _ranked(frame.iloc[job.rows], y, found, places)
@@ -196,10 +202,13 @@ def _nearly_constant(encoder: TableEncoder, job: Job) -> list[str]:
     return list(cut_short(said, "such columns"))
 
 
-def _deciding(encoder: TableEncoder, X: Array, job: Job, groups: str | None) -> list[str]:
-    """Columns, the groups aside, that alone predict the target, on a sample of the rows."""
+def _deciding(encoder: TableEncoder, X: Array, job: Job, groups: str | None, credible: Array) -> list[str]:
+    """Columns but that of the groups which alone predict the target, on some of the rows that are credible.
+
+    The others may be wrong, and would hide a column that knows what is right.
+    """
     y: Any = job.y
-    order = np.random.default_rng(0).permutation(len(X))[:_ALONE_ROWS]
+    order = np.random.default_rng(0).permutation(credible)[:_ALONE_ROWS]
     fitted, new = order[: len(order) // 2], order[len(order) // 2 :]
     names = [name for name in encoder.columns if name != groups]
     return deciding_columns(names, job, encoder, (X[fitted], y[fitted]), (X[new], y[new]))
@@ -220,7 +229,7 @@ def _in_groups(frame: Any, target: Any, job: Job) -> tuple[Job, str | None]:
 
 
 def _errors(job: Job, name: str | None) -> tuple[HeldOutError, ...]:
-    """Errors of the quick model on rows held out one by one, in whole groups, and in time, side by side."""
+    """Errors of the quick model on rows held out one by one, at random, in whole groups, and in time, side by side."""
     encoder = TableEncoder().learn(job.frame, job.schema, job.names)
     X, y = encoder.encode(job.frame).values, np.asarray(job.y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -229,14 +238,16 @@ def _errors(job: Job, name: str | None) -> tuple[HeldOutError, ...]:
     else:
         samples = Samples.of(X, None, targets=y[:, None].astype(float))
     one_by_one = _losses(leave_out(samples).values, samples)
-    found = [_compared(job, "rows one by one", one_by_one, one_by_one)]
+    fifths = np.random.default_rng(0).permutation(len(y)) % _PARTS
+    at_random = _losses(leave_out(replace(samples, groups=fifths)).values, samples)
+    found = [_compared(job, _ALONE, one_by_one, one_by_one), _compared(job, _FIFTHS, at_random, at_random)]
     if job.groups is not None:
         together = _losses(leave_out(replace(samples, groups=job.groups)).values, samples)
         found.append(_compared(job, f"whole groups of {name!r}", together, one_by_one, job.groups))
     last, how = _last_rows(job)
     if 0 < last.sum() < len(last) and (samples.codes is None or len(set(codes[~last])) == samples.n_classes):
         later = _losses(hold_out(samples, last), samples.take(np.flatnonzero(last)))
-        found.append(_compared(job, how, later, one_by_one[last]))
+        found.append(replace(_compared(job, how, later, at_random[last]), against="in random fifths"))
     return tuple(found)
 
 
@@ -268,7 +279,7 @@ def _last_rows(job: Job) -> tuple[Array, str]:
 
 def _optimistic(job: Job, found: HeldOutError) -> str:
     value, beside = _shown(job.task, found.value), _shown(job.task, found.beside)
-    two = f"{value}, but {beside} where the same rows are held out one by one"
+    two = f"{value}, but {beside} where the same rows are held out {found.against}"
     return f"{found.how} held out: the error is {two}; expect the larger one"
 
 

@@ -165,7 +165,7 @@ class Predicting:
         points = None if background is None else self._encode(background).values
         found = self.estimator_.explain(self._encode(frame).values, points)
         values, columns = self.encoder_.by_column(found.values, axis=1), tuple(self.encoder_.columns)
-        outputs = found.output_names if self.task_ == "classify" or found.output_names is None else self.targets
+        outputs = self.targets if self.task_ == "regress" and found.output_names is not None else found.output_names
         return replace(found, values=values, feature_names=columns, output_names=outputs)
 
     @available_if(can("transform"))
