@@ -146,3 +146,26 @@ def test_nothing_to_see():
     Z = np.zeros((6, 3))
     pair = pair_for(graphs.Fisher(), Z, np.arange(6) % 2)
     assert recursive_soft_margin(Z, pair).directions.shape == (3, 0)
+
+
+@pytest.mark.parametrize("rule", [graphs.UDP(1), graphs.Fisher()], ids=lambda r: type(r).__name__)
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_does_not_choose_the_minimum(rule, seed):
+    """Few samples in many dimensions: projections meet exactly, and other coordinates round them otherwise."""
+    rng = np.random.default_rng(seed)
+    codes = np.arange(30) % 15
+    Z = rng.normal(size=(30, 29)) + rng.normal(size=(15, 29))[codes]
+    Z -= Z.mean(axis=0)
+    turn = np.linalg.qr(rng.normal(size=(29, 29)))[0]
+    settings = {"n_components": 8, "ridge": 1.0, "C": 0.01, "scale_C": False}
+    W = recursive_soft_margin(Z, pair_for(rule, Z, codes), **settings).directions
+    turned = recursive_soft_margin(Z @ turn, pair_for(rule, Z @ turn, codes), **settings).directions
+    np.testing.assert_allclose(align(W, turn @ turned), W, atol=1e-5)
+
+
+def test_equal_projections_change_places():
+    Z = np.array([[0.0], [1.0], [1.0 + 1e-12], [2.0]])
+    order = score_order(Z, np.ones(1), np.arange(4))
+    assert order.tolist() == [0, 2, 1, 3]
+    assert score_order(Z, np.ones(1), order).tolist() == [0, 1, 2, 3]
+    assert score_order(Z, np.zeros(1), order).tolist() == [3, 1, 2, 0]
