@@ -28,7 +28,9 @@ X_train, X_new, y_train, y_new = train_test_split(
     X, y, test_size=0.4, stratify=y, random_state=0
 )
 forest = RandomForestClassifier(300, random_state=0).fit(X_train, y_train)
-print(f"{len(pickle.dumps(forest)) / 1000:.0f} kB, {forest.score(X_new, y_new):.1%} right")
+print(
+    f"{len(pickle.dumps(forest)) / 1000:.0f} kB, {forest.score(X_new, y_new):.1%} right"
+)
 
 # %%
 # A forest is a step function, which no short sum of Gaussians follows everywhere, so the decisions may differ on up to
@@ -37,7 +39,9 @@ print(f"{len(pickle.dumps(forest)) / 1000:.0f} kB, {forest.score(X_new, y_new):.
 short = compress(forest, X_train, tolerance=0.05)
 print(f"{short.n_vectors_} vectors; {short.agreement_}")
 same = short.predict(X_new) == forest.predict(X_new)
-print(f"new rows: {same.mean():.1%} equal decisions, {short.score(X_new, y_new):.1%} right")
+print(
+    f"new rows: {same.mean():.1%} equal decisions, {short.score(X_new, y_new):.1%} right"
+)
 
 # %%
 # As one C file in single precision:
