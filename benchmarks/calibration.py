@@ -154,9 +154,21 @@ def table(sets: list[str], names: list[str], splits: int) -> dict[tuple[str, str
     return found
 
 
-def behind(ours: list[Figures], peer: list[Figures]) -> tuple[float, float]:
-    """How much greater our log loss is than that of a peer on the same splits, and the standard error."""
-    gaps = np.array([one.log_loss - other.log_loss for one, other in zip(ours, peer)])
+def against(found: dict[tuple[str, str], list[Figures]], options: argparse.Namespace) -> None:
+    """Print how far KernelClassifier is from every peer, with standard errors."""
+    peers = [name for name in options.models if name in PEERS and "KernelClassifier" in options.models]
+    if peers:
+        print("\n| set | KernelClassifier minus | log loss | ECE |\n|---|---|---|---|")
+    for name in options.sets:
+        for peer in peers:
+            pair = found[name, "KernelClassifier"], found[name, peer]
+            gaps = [behind(*pair, figure) for figure in ("log_loss", "ece")]
+            print(f"| {name} | {peer} | " + " | ".join(f"{gap:+.3f} ± {error:.3f}" for gap, error in gaps) + " |")
+
+
+def behind(ours: list[Figures], peer: list[Figures], figure: str = "log_loss") -> tuple[float, float]:
+    """How much greater a figure of ours is than that of a peer on the same splits, and the standard error."""
+    gaps = np.array([getattr(one, figure) - getattr(other, figure) for one, other in zip(ours, peer)])
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else float("nan")
 
 
@@ -178,6 +190,7 @@ def main(arguments: list[str]) -> None:
         r = mean(runs)
         if model in OURS and r.least < ECE / 2:
             verdict(f"{name}, {model}: expected calibration error", r.ece, ECE, True)
+    against(found, options)
     pairs = [(found[name, "KernelClassifier"], found[name, model]) for name, model in found if model == ON_KERNELS]
     if not pairs:
         return

@@ -155,38 +155,42 @@ def _part_of_the_full_cost(problem: DensityProblem, target: Any, gamma: float, s
     return float(np.mean(costs)) / (8 * n + 5)
 
 
+def _density(settings: Values, problem: DensityProblem, target: Any) -> tuple[Any, Any]:
+    """The mixture of a method of Table I, and the whole result of FCR."""
+    method, s = settings["method"], settings["kernels"]
+    if method == "reduced":
+        return reduced_set_by_updates(problem, settings["kernel_width"], settings["iterations"]), None
+    if method == "forward":
+        rules = ConstrainedRules(settings["gamma"], s, "abs", to_the_limit=True, prune=settings["prune"])
+        found = forward_constrained(problem, target, rules)
+        return found.mixture, found
+    width = settings["kernel_width"]
+    if method == "kernel":
+        return sparse_kernel_density(problem, target, width, limit=s, solve=mnqp)[0], None
+    return sparse_density_construction(problem, target, width, limit=s)[0], None
+
+
 def cost(settings: Values, run: int) -> Values:
     """Table I: the printed formula at the printed sizes, and the multiplications and divisions counted; in millions.
 
-    The preparation (target, kernel matrices and their derivatives) is not counted, as in the paper.
+    The preparation (target, kernel matrices and their derivatives) is not counted, as in the paper. Processor seconds
+    are those of a second run, in which nothing is counted.
     """
     method, n, s = settings["method"], settings["n"], settings["kernels"]
-    width, gamma = settings["width"], settings["gamma"]
     X = make_gaussian_laplacian(n, random_state=run)
-    problem = DensityProblem.of(X, np.ones(n), width)
-    target = problem.parzen(X)
-    counted = DensityProblem(X.view(CountingArray), problem.w.view(CountingArray), problem.candidates, width)
+    problem = DensityProblem.of(X, np.ones(n), settings["width"])
+    target = distribution_target(X, problem) if method == "distribution" else problem.parzen(X)
+    counted = DensityProblem(X.view(CountingArray), problem.w.view(CountingArray), problem.candidates, problem.unit)
+    with counting() as tally:
+        mixture, found = _density(settings, counted, target.view(CountingArray))
+    start = time.process_time()
+    _density(settings, problem, target)
+    seconds = time.process_time() - start
     # mean n_p over its maximum
     np_part = 0.7
-    start = time.perf_counter()
-    with counting() as tally:
-        if method == "reduced":
-            mixture = reduced_set_by_updates(counted, settings["kernel_width"], settings["iterations"])
-        elif method == "forward":
-            rules = ConstrainedRules(gamma, s, "abs", to_the_limit=True, prune=settings["prune"])
-            found = forward_constrained(counted, target.view(CountingArray), rules)
-            mixture = found.mixture
-        elif method == "kernel":
-            mixture, _ = sparse_kernel_density(
-                counted, target.view(CountingArray), settings["kernel_width"], limit=s, solve=mnqp
-            )
-        else:
-            distribution = distribution_target(X, problem).view(CountingArray)
-            mixture, _ = sparse_density_construction(counted, distribution, settings["kernel_width"], limit=s)
-    seconds = time.perf_counter() - start
     values: Values = {"formula": _formula(settings, s, settings["inner"], np_part) / 1e6}
     if method == "forward" and not settings["prune"]:
-        np_part = _part_of_the_full_cost(problem, np.asarray(target), gamma, found.steps)
+        np_part = _part_of_the_full_cost(problem, np.asarray(target), settings["gamma"], found.steps)
         values["mean_np"] = 100 * np_part
         values["formula_at_that_np"] = _formula(settings, len(found.steps), 0, np_part) / 1e6
     return {

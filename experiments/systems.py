@@ -50,7 +50,7 @@ VERSIONS: dict[str, int] = {
     "forward fisher": 1,  # KFD: kFDA_OLS
     "recursive svm": 1,
     "graph embedding": 1,  # RSM: PCA, FDA, recursive FDA, LPP, UDP
-    "soft margin": 2,  # RSM: 2, the concave-convex steps end elsewhere for large weights delta
+    "soft margin": 3,  # RSM: 2, the concave-convex steps end elsewhere for large weights delta; 3, ties are turned
     "densities": 2,  # FCR: 2, folds dealt in turn, FCR-ML by held-out likelihood, other counts in Table I
     "density samples": 2,  # FCR: 2, draws of the two densities come from NumPy's Generator
 }

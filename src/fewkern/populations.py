@@ -83,7 +83,9 @@ class Layout:
         if self.targets == "numbers":
             return replace(rows, targets=rows.targets.astype(rows.X.dtype))
         codes = _class_codes(self.labels, rows.targets)
-        weights = rows.weights if self.factors is None else rows.weights * self.factors[codes]
+        # in the precision of the samples, as in memory: with another one the choices made on them differ
+        factors = None if self.factors is None else self.factors.astype(rows.X.dtype)
+        weights = rows.weights if factors is None else rows.weights * factors[codes]
         return replace(rows, weights=weights, targets=None, codes=codes, n_classes=len(self.labels))
 
 

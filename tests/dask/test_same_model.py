@@ -21,6 +21,7 @@ from fewkern import (
     SparseKernelFisher,
 )
 from fewkern.core import population
+from fewkern.populations import labelled_population
 
 N, SAMPLE, BLOCK = 900, 240, 128
 TWO = {
@@ -99,6 +100,20 @@ def test_a_sample_of_all_rows_is_the_fit_in_memory(name, monkeypatch):
     here, there = clone(MODELS[name]).fit(X, y), clone(MODELS[name]).fit(da.from_array(X, chunks=400), y)
     np.testing.assert_allclose(values(there, X), values(here, X), atol=1e-10)
     assert getattr(here, "held_out_error_", None) == getattr(there, "held_out_error_", None)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"a": 1, "b": 9, "c": 1}])
+def test_the_sample_is_that_in_memory_to_the_bit(class_weight, dtype):
+    X, y = table("discriminant-weighted")
+    X, weights = X.astype(dtype), np.random.default_rng(0).integers(0, 3, N)
+    model = FeatureVectorDiscriminant(class_weight=class_weight)
+    here = labelled_population(model, X, y, weights).sample
+    there = labelled_population(model, *(da.from_array(a, chunks=300) for a in (X, y, weights))).sample
+    for name in ("X", "weights", "rows", "codes"):
+        a, b = getattr(here, name), getattr(there, name)
+        assert a.dtype == b.dtype, name
+        np.testing.assert_array_equal(a, b, err_msg=name)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith(("learner", "svm-balanced"))])

@@ -44,9 +44,10 @@ def test_equals_libsvm(seed):
     assert ours.stop == "converged"
 
 
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3, 1e6])
-def test_optimality_conditions_at_any_box(C):
-    Z, y, box = problem(1)
+def test_optimality_conditions_at_any_box(C, seed):
+    Z, y, box = problem(seed)
     h = np.ones(len(y))
     solution = minimize_hinge(HingeProblem(Z, y, h, C * box))
     assert kkt(Z, y, h, C * box, solution) < (1e-8 if C < 1e6 else 1e-6)
@@ -159,6 +160,13 @@ def test_the_exact_solution_has_no_gap(bias):
     np.testing.assert_allclose(margin[free], 0, atol=1e-12)
     if bias:
         assert abs(hinges.signs @ found.alpha) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_solution_that_is_not_exact_enough_has_not_converged(seed):
+    Z, y, box = problem(seed)
+    found = minimize_hinge(HingeProblem(Z, y, np.ones(len(y)), 1e9 * box))
+    assert (found.stop == "converged") == (found.error <= hinge.GAP_RTOL)
 
 
 @pytest.mark.parametrize("bias", [True, False])

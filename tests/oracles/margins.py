@@ -132,31 +132,43 @@ def soft_margin_objective(Z, S, upper, lower, v, D, w):
     return 0.5 * w @ S @ w + D * np.maximum(1 - v * np.abs(s[upper] - s[lower]), 0).sum()
 
 
-def soft_margin_directions(Z, codes, count, delta_rel, rho=1e-2, steps=100):
-    """RSM for Fisher's graph: every pair written out, null spaces, and liblinear for the convex step."""
-    n = len(codes)
-    upper, lower = pairs_of(n, codes)
+def neighbor_weights(X, k):
+    """One for two samples of which either is among the ``k`` nearest of the other."""
+    distance = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
+    np.fill_diagonal(distance, np.inf)
+    near = np.zeros(distance.shape)
+    np.put_along_axis(near, np.argsort(distance, axis=1)[:, :k], 1.0, axis=1)
+    return np.maximum(near, near.T)
+
+
+def soft_margin_directions(Z, within, pairs, v, count, delta_rel, rho=1e-2, steps=100):
+    """RSM for weights inside and pairs apart: every pair written out, null spaces, liblinear for the convex step."""
+    upper, lower = pairs
     W, values, tau = np.zeros((Z.shape[1], 0)), [], None
     for _ in range(count):
         N = scipy.linalg.null_space(W.T) if W.shape[1] else np.eye(Z.shape[1])
         A = Z @ N
-        S = laplacian_scatter(fisher_weights(codes), A)
+        S = laplacian_scatter(within, A)
         tau = np.trace(S) / len(S) if tau is None else tau
         S = S + rho * tau * np.eye(len(S))
-        d = (A[upper] - A[lower]) / n
+        d = v * (A[upper] - A[lower])
         signs = np.where(d @ scipy.linalg.eigh(d.T @ d, S)[1][:, -1] >= 0, 1, -1)
         D = delta_rel / np.abs(d @ np.linalg.solve(S, d.T @ signs)).max()
         L = np.linalg.cholesky(S)
         G = scipy.linalg.solve_triangular(L, d.T, lower=True).T
         half = np.where(np.arange(len(d)) % 2, 1, -1)  # two classes, of which liblinear has need
+        least = np.inf
         for _ in range(steps):
             svm = LinearSVC(C=D, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=100_000)
             u = svm.fit(G * (signs * half)[:, None], half).coef_[0]
-            w = scipy.linalg.solve_triangular(L.T, u)
-            before, signs = signs, np.where(d @ w >= 0, 1, -1)
-            if np.all(before == signs):
+            candidate = scipy.linalg.solve_triangular(L.T, u)
+            value = soft_margin_objective(A, S, upper, lower, v, D, candidate)
+            if value >= least * (1 - 1e-9):
                 break
-        values.append(soft_margin_objective(A, S, upper, lower, 1 / n, D, w))
+            w, least, t = candidate, value, d @ candidate
+            # pairs that meet, as far as liblinear can tell, change places
+            signs = np.where(np.abs(t) < 1e-5 * np.abs(t).max(), -signs, np.where(t >= 0, 1, -1))
+        values.append(least)
         W = np.column_stack([W, N @ w / np.linalg.norm(w)])
     return W, np.array(values)
 

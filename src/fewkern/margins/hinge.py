@@ -42,8 +42,8 @@ MAX_ITERATIONS = 100
 
 # The system of the free multipliers is solved exactly up to this size; up to the second one if it is singular.
 _MAX_FREE_MULTIPLIERS, _MAX_DEPENDENT_MULTIPLIERS = 1000, 200
-# The duality gap of the exact solution may exceed that of the last iterate by this fraction of the value.
-_CROSSOVER_GAP_RTOL = 1e-12
+# The relative error of the exact solution may exceed that of the best iterate by this much.
+_CROSSOVER_ERROR = 1e-12
 # Multipliers this close to a bound (fraction of the box) are set to it; the next fraction, if that costs too much.
 _BOUND_RTOLS = (1e-7, 1e-9, 1e-11, 0.0)
 # It costs too much if the relative error grows by more than this factor and exceeds this error.
@@ -333,13 +333,17 @@ def _exact_or_clean(problem: HingeProblem, best: _Residuals, stop: Stop) -> Hing
     w = problem.g + problem.combination(a)
     surplus = (problem.signs * point.b - problem.shortfall(w)) / problem.size
     exact = _crossover(problem, _partition(a, problem.C, surplus))
-    slack = _CROSSOVER_GAP_RTOL * abs(best.primal)
-    if exact is not None and abs(exact.primal - exact.dual) <= abs(best.primal - best.dual) + slack:
-        return exact
+    if exact is not None:
+        # not its duality gap alone, in which an iterate that is not feasible can be ahead
+        exact = replace(exact, stop=Stop.CONVERGED if exact.error <= GAP_RTOL else stop)
+        if exact.error <= best.error + _CROSSOVER_ERROR:
+            return exact
     # With long samples or a large box even a small change of a multiplier moves w far: then less is cleaned, or
     # nothing, and w is that of the iterate.
     for edge in _BOUND_RTOLS:
         found = problem.solution(_clean(problem, a, edge))
+        if exact is not None and exact.error <= found.error:
+            return exact
         if found.error <= max(_MAX_ERROR_FACTOR * best.error, _NEGLIGIBLE_ERROR):
             return replace(found, stop=stop)
     return iterate

@@ -55,6 +55,9 @@ MAX_STEPS = 100
 _MAX_LISTED_PAIRS = 40_000
 # No direction is left once the squared distances of the pairs have fallen to this fraction of their first values.
 _FLAT_GAP_RATIO = 1e-20
+# Projections are equal if they differ by less than this fraction of their range: far below the gaps of a few hundred
+# samples, and above what the convex steps leave where two of them meet.
+_TIE_RANGES = 1e-7
 # The length of a start is halved at least this many times, and then as long as the objective decreases.
 _MIN_HALVINGS = 16
 
@@ -239,8 +242,18 @@ class SoftMarginResult:
 
 
 def score_order(Z: Array, w: Array, order: Array) -> Array:
-    """Samples from the lowest projection to the highest; ties keep their order (never a sign of zero)."""
-    return order[np.argsort((Z @ w)[order], kind="stable")]
+    """Samples from the lowest projection to the highest; those that are equal to rounding in the reverse of ``order``.
+
+    At ``w`` either order of two equal projections makes a convex step, and the one that led there has nothing left to
+    gain. So the minimum that is found does not depend on rounding.
+    """
+    s = Z @ w
+    place = np.argsort(s, kind="stable")
+    above = np.diff(s[place]) > _TIE_RANGES * (s[place[-1]] - s[place[0]])
+    level = np.empty_like(place)
+    level[place] = np.concatenate([[0], np.cumsum(above)])
+    back = order[::-1]
+    return back[np.argsort(level[back], kind="stable")]
 
 
 def all_violate(Z: Array, S: Array, pairs: AllPairs | Edges, order: Array) -> tuple[Array, float]:
