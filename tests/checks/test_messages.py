@@ -1,6 +1,7 @@
 """What the checks of samples, labels, targets and weights say."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fewkern
@@ -37,6 +38,24 @@ def test_no_numbers(model):
         assert said.startswith(f"{type(model).__name__}: X must hold numbers, the same number of them in every row (")
         assert "np." not in said
         assert said.endswith("for example with OneHotEncoder.")
+
+
+@every(ALL)
+def test_whole_numbers_that_no_float_holds(model):
+    name, huge = type(model).__name__, X.astype(object)
+    huge[3, 1] = -(10**400)
+    for rows, column in ((huge, "1"), (pd.DataFrame(huge, columns=["near", "far"]), "'far'")):
+        said = message_of(fresh(model).fit, rows, Y)
+        assert said == f"{name}: X has a whole number in column {column} that no float can hold; correct it."
+    assert "in column 1 that no float" in message_of(use, fresh(model).fit(X, Y), huge)
+    said = message_of(fresh(model).fit, X, Y, sample_weight=[10**400] * 30)
+    assert said == f"{name}: sample_weight must hold one number per sample (int too large to convert to float)."
+
+
+@pytest.mark.parametrize("model", [fewkern.KernelRegressor(), fewkern.FeatureVectorRegressor()])
+def test_targets_that_no_float_holds(model):
+    said = message_of(fresh(model).fit, X, np.array([10**400] * 30, dtype=object))
+    assert said == f"{type(model).__name__}: y must hold numbers (int too large to convert to float)."
 
 
 @every(CLASSIFIERS)
