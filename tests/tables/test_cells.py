@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fewkern.tables.cells import has_leading_zeros, is_mark, nested, numbers, same_category, texts
-from fewkern.tables.dates import ISO, days, find_format, is_ambiguous, part_values, parts_of, text_of_day
+from fewkern.tables.dates import ISO, _far, days, find_format, is_ambiguous, part_values, parts_of, text_of_day
 
 
 @pytest.mark.parametrize(
@@ -165,6 +165,25 @@ def test_cells_of_all_kinds():
         "lists", "records", "arrays", "lists", None,
     ]  # fmt: skip
     assert texts(pd.Series(["\ud800", "b"], dtype=object)).tolist() == ["\ud800", "b"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "form", "day"),
+    [
+        ("9999-12-31", ISO, 2932896.0),
+        ("1600-03-01T12:00:00Z", ISO, -135079.5),
+        ("31.12.9999 06:00", "%d.%m.%Y %H:%M", 2932896.25),
+        ("2262-01-01 00:00+01:00", ISO, 106651 - 1 / 24),
+        ("2020-01-01", ISO, np.nan),
+        ("1678-01-01", ISO, np.nan),
+        ("2261-12-31", ISO, np.nan),
+        ("9999-13-31", ISO, np.nan),
+        ("someday", "%d.%m.%Y", np.nan),
+    ],
+)
+def test_dates_that_nanoseconds_do_not_reach(cell, form, day):
+    """Older versions of pandas have nothing else; the others are theirs."""
+    np.testing.assert_allclose(_far(cell, form), day)
 
 
 def test_dates_of_all_kinds():
