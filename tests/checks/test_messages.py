@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import fewkern
 from fewkern.datasets import make_banana
-from tests.checks.everyone import ALL, CLASSIFIERS, assert_same_outputs, every, fresh, use
+from tests.checks.everyone import ALL, CLASSIFIERS, SUPERVISED, assert_same_outputs, every, fresh, use
 
 X, Y = make_banana(30, random_state=4)
 
@@ -38,6 +39,19 @@ def test_no_numbers(model):
         assert said.startswith(f"{type(model).__name__}: X must hold numbers, the same number of them in every row (")
         assert "np." not in said
         assert said.endswith("for example with OneHotEncoder.")
+
+
+@every(ALL)
+def test_sparse_rows_that_are_too_long(model):
+    rows = sp.csr_array((np.ones(30), np.zeros(30, dtype=np.int64), np.arange(31)), shape=(30, 2**31))
+    said = message_of(fresh(model).fit, rows, Y)
+    assert said.startswith(f"{type(model).__name__}: X has 2,147,483,648 columns, and a fit keeps several numbers for")
+
+
+@every(SUPERVISED)
+def test_sparse_targets(model):
+    with pytest.raises(TypeError, match=f"^{type(model).__name__}: expected y as an array, got a sparse one; pass y.to"):
+        fresh(model).fit(X, sp.csr_array(Y[:, None]))
 
 
 @every(ALL)

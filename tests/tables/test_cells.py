@@ -208,3 +208,19 @@ def test_an_order_of_day_and_month_that_may_be_the_other():
     assert is_ambiguous(pd.Series(["01/02/2024", "03/04/2024"]), "%m/%d/%Y")
     assert not is_ambiguous(pd.Series(["01/02/2024", "03/14/2024"]), "%m/%d/%Y")
     assert not is_ambiguous(pd.Series(["01.02.2024"]), "%d.%m.%Y")
+
+
+def test_many_different_texts():
+    """More than a block of them: names, keys, free text."""
+    words = [f" n{k}" for k in range(2501)]
+    for cells in (pd.Series(words, dtype=object), pd.Series(words, dtype="str"), pd.Series([*words, 7, None])):
+        assert texts(cells).tolist()[:2501] == [word.strip() for word in words]
+
+
+def test_cells_of_arrow_that_are_no_single_values():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    for cell, kind, name in (
+        ([1, 2], pa.list_(pa.int64()), "lists"),
+        ({"a": 1}, pa.struct([("a", pa.int64())]), "records"),
+    ):
+        assert nested(pd.Series([cell] * 3, dtype=pd.ArrowDtype(kind))) == name
