@@ -85,6 +85,7 @@ def set_array(field, value):
         (set_array("expansion_.coef", lambda a: a.astype(int)), r"KernelExpansion.coef has the type int64"),
         (set_array("expansion_.indices", lambda a: a - 1000), r"\.indices has negative row numbers"),
         (set_array("basis_.factor", lambda a: a[:, :-1]), r"KernelBasis.factor has the shape"),
+        (lambda s, _: s["basis_"]["state"].update(center_square=1.0), r"KernelBasis has only a part of a center"),
         (set_array("classes_", lambda a: a[:1]), r"FeatureVectorDiscriminant.classes_ is not a list of classes"),
         (set_array("classes_", lambda a: np.arange(3)), r"has the shape .* for 3 classes"),
         (lambda s, _: s.update(n_features_in_=3), r"could not be broadcast"),
