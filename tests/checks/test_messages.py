@@ -50,7 +50,9 @@ def test_sparse_rows_that_are_too_long(model):
 
 @every(SUPERVISED)
 def test_sparse_targets(model):
-    with pytest.raises(TypeError, match=f"^{type(model).__name__}: expected y as an array, got a sparse one; pass y.to"):
+    with pytest.raises(
+        TypeError, match=f"^{type(model).__name__}: expected y as an array, got a sparse one; pass y.to"
+    ):
         fresh(model).fit(X, sp.csr_array(Y[:, None]))
 
 

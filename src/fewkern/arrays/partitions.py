@@ -44,8 +44,7 @@ __all__ = [
 
 # Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
 BLOCK_ROWS = 1 << 16
-# Packages whose errors are about workers and their scheduler, and not about rows.
-_CLUSTER = ("distributed", "concurrent", "asyncio")
+_CLUSTER = ("distributed", "concurrent", "asyncio")  # their errors are about workers and schedulers, not about rows
 # What is called with the number of the first row of a block, and with the block of every column.
 OfBlock = Callable[..., Any]
 
@@ -208,9 +207,9 @@ def naming(whole: str, parts: Callable[[], Iterable[tuple[str, Any]]]) -> Iterat
 def _lost(error: Any) -> str:
     """What a cluster lost: workers, or its scheduler."""
     if type(error).__name__ != "KilledWorker":
-        return f"its scheduler ended or restarted ({error!r})"
-    workers = f"{error.allowed_failures + 1} workers one after another" if error.allowed_failures else "a worker"
-    return f"a part of it ended {workers}; if they ran out of memory, give them more, or smaller chunks"
+        return f"its scheduler ended, restarted or cancelled it ({error!r})"
+    tried = f"a part of it ended each of the workers that tried it ({error.allowed_failures + 1})"
+    return f"{tried}; if they ran out of memory, give them more, or smaller chunks"
 
 
 def _numbered(collections: Sequence[Any]) -> Iterator[tuple[str, Any]]:
