@@ -295,6 +295,15 @@ def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
         save(made, tmp_path / "m")
 
 
+@pytest.mark.parametrize("name", ["weights_", "bandwidths_"])
+def test_a_density_of_a_table_with_one_number_per_vector(name, tmp_path):
+    made = fewkern.TableModel(task="density", holdout=0, max_vectors=3).fit({"a": X[:, 0], "b": X[:, 1]})
+    load(save(made, tmp_path / "m"))
+    setattr(made.estimator_, name, np.column_stack([getattr(made.estimator_, name)] * 2))
+    with pytest.raises(ValueError, match=r"the estimator has \d vectors, but arrays of other lengths"):
+        save(made, tmp_path / "m")
+
+
 @pytest.mark.parametrize("names", [None, np.array(["a", "b"]), np.array(["a"], dtype=object)])
 def test_an_encoder_that_does_not_know_its_columns(names, tmp_path):
     encoder = fewkern.TableEncoder().fit({"a": X[:, 0], "b": X[:, 1]})
