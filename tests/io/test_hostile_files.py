@@ -61,6 +61,13 @@ def test_damage_that_the_zip_does_not_see_is_found_by_the_checksum(file):
         load(file)
 
 
+def test_the_checksum_knows_the_names_of_arrays():
+    parts = members(archive.pack({}, {"a0": np.arange(3.0)}))
+    parts["a1.npy"] = parts.pop("a0.npy")
+    with pytest.raises(ModelFileError, match="its content does not match its checksum"):
+        opened(zipped(parts))
+
+
 def altered(file, change):
     header, arrays = opened(file.read_bytes())
     change(header["model"]["state"], arrays)
@@ -165,6 +172,10 @@ def part(path, value):
         (part("novelty_.scores.values", np.zeros(0)), "HeldOutScores.levels has the shape"),
         (part("novelty_.scores", HeldOutScores(np.zeros(0), np.zeros(0), 5.0)), "HeldOutScores have no samples"),
         (part("novelty_.scores.effective", np.inf), "HeldOutScores have no samples"),
+        (
+            part("novelty_.scores", HeldOutScores(np.full(9, 1e305), np.arange(1, 10) / 10, 9.0)),
+            "novelty_threshold gives NaN or infinity",
+        ),
         (part("intervals_", [1.0]), "'list' object has no attribute 'most'"),
         (
             part("intervals_", Intervals((HeldOutScores(np.arange(2.0), np.array([1.0, 0.5]), 5.0),))),

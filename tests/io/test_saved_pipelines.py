@@ -146,6 +146,18 @@ def test_unknown_categories_are_what_they_were(frame, tmp_path):
                 other.predict(new)
 
 
+@pytest.mark.parametrize("mark", ["?", None])
+def test_what_an_imputer_takes_for_missing(mark, tmp_path):
+    rows = np.array([["a", "x"], [mark, "y"], ["b", "x"]] * 20, dtype=object)
+    steps = SimpleImputer(missing_values=mark, strategy="most_frequent"), OneHotEncoder()
+    model = make_pipeline(*steps, FeatureVectorDiscriminant(max_vectors=2, kernel="linear")).fit(
+        rows, np.arange(60) % 2
+    )
+    again = load(save(model, tmp_path / "m"))
+    assert again[0].missing_values == mark
+    np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
+
+
 def test_steps_that_make_tables_go_on_making_tables(frame, tmp_path):
     table, y = frame
     model = make_pipeline(PREPARED["given categories, dropped, passed"](), StandardScaler(), MODEL)
