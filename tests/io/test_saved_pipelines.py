@@ -407,6 +407,7 @@ def setting(name, value):
         (set_array("OrdinalEncoder", "categories", lambda a: a[::-1]), "OrdinalEncoder.categories_ are not lists"),
         (set_array("SimpleImputer", "statistics", lambda a: a * np.inf), "SimpleImputer.statistics_ is none"),
         (set_array("SimpleImputer", "statistics", lambda a: a[:1]), "is not an intact fewkern model file"),
+        (set_array("StandardScaler", "mean_", lambda a: a > 0), "StandardScaler.mean_ is none that scikit-learn could"),
         (set_array("LogisticRegression", "coef", lambda a: a * np.nan), "LogisticRegression.coef_ is none"),
         (set_array("LogisticRegression", "coef", lambda a: a[:, :-1]), "is not an intact fewkern model file"),
         (set_array("LogisticRegression", "intercept", lambda a: np.zeros(7)), "LogisticRegression.intercept_ is none"),
