@@ -130,6 +130,14 @@ def test_what_the_checks_say(file, change, message):
         load(file)
 
 
+def test_a_model_is_tried_at_its_own_vectors(tmp_path):
+    """Elsewhere its kernels are zero, whatever stands before them."""
+    path = save(fewkern.FeatureVectorDiscriminant(max_vectors=5, alpha=1e-2).fit(X + 1e3, y), tmp_path / "m")
+    altered(path, set_array("expansion_.coef", lambda a: a * 0 + 1e303))
+    with pytest.raises(ModelFileError, match="gives NaN or infinity"):
+        load(path)
+
+
 def test_shapes_that_broadcast_by_chance(tmp_path):
     """As many trial rows as classes, and priors that are a column: the sum has the right shape, for these rows only."""
     labels = np.arange(60) % 4
