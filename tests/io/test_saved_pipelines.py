@@ -374,6 +374,11 @@ def set_array(step, field, make):
     return change
 
 
+def steps_in_a_tuple(header, arrays):
+    node = state(header, "Pipeline")["steps"]
+    node["tuple"] = node.pop("list")
+
+
 def setting(name, value):
     return {"dict": [[name, value]]}
 
@@ -407,6 +412,7 @@ def setting(name, value):
         (set_array("OrdinalEncoder", "categories", lambda a: a[::-1]), "OrdinalEncoder.categories_ are not lists"),
         (set_array("SimpleImputer", "statistics", lambda a: a * np.inf), "SimpleImputer.statistics_ is none"),
         (set_array("SimpleImputer", "statistics", lambda a: a[:1]), "is not an intact fewkern model file"),
+        (steps_in_a_tuple, "Pipeline.steps is not a list of names and steps"),
         (set_array("StandardScaler", "mean_", lambda a: a > 0), "StandardScaler.mean_ is none that scikit-learn could"),
         (set_array("LogisticRegression", "coef", lambda a: a * np.nan), "LogisticRegression.coef_ is none"),
         (set_array("LogisticRegression", "coef", lambda a: a[:, :-1]), "is not an intact fewkern model file"),
