@@ -425,6 +425,15 @@ def test_steps_that_were_tampered_with(change, message, content, tmp_path):
         load(tampered(content, tmp_path, change))
 
 
+def test_every_intercept_is_finite(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = make_pipeline(FeatureVectorSelector(max_vectors=5), LogisticRegression()).fit(X, np.arange(60) % 3)
+    content = save(model, tmp_path / "m").read_bytes()
+    change = set_array("LogisticRegression", "intercept", lambda a: a * [1, np.nan, 1])
+    with pytest.raises(ModelFileError, match="LogisticRegression.intercept_ is none"):
+        load(tampered(content, tmp_path, change))
+
+
 def test_without_a_change_the_same_file_loads(content, tmp_path, frame):
     model = load(tampered(content, tmp_path, lambda header, arrays: None))
     assert model.predict(frame[0]).shape == (80,)
