@@ -430,7 +430,7 @@ def test_every_intercept_is_finite(tmp_path):
     model = make_pipeline(FeatureVectorSelector(max_vectors=5), LogisticRegression()).fit(X, np.arange(60) % 3)
     content = save(model, tmp_path / "m").read_bytes()
     change = set_array("LogisticRegression", "intercept", lambda a: a * [1, np.nan, 1])
-    with pytest.raises(ModelFileError, match="LogisticRegression.intercept_ is none"):
+    with pytest.raises(ModelFileError, match=r"LogisticRegression.intercept_ is none"):
         load(tampered(content, tmp_path, change))
 
 
