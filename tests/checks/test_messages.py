@@ -1,11 +1,13 @@
 """What the checks of samples, labels, targets and weights say."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import fewkern
 from fewkern.datasets import make_banana
-from tests.checks.everyone import ALL, CLASSIFIERS, assert_same_outputs, every, fresh, use
+from tests.checks.everyone import ALL, CLASSIFIERS, SUPERVISED, assert_same_outputs, every, fresh, use
 
 X, Y = make_banana(30, random_state=4)
 
@@ -37,6 +39,39 @@ def test_no_numbers(model):
         assert said.startswith(f"{type(model).__name__}: X must hold numbers, the same number of them in every row (")
         assert "np." not in said
         assert said.endswith("for example with OneHotEncoder.")
+
+
+@every(ALL)
+def test_sparse_rows_that_are_too_long(model):
+    rows = sp.csr_array((np.ones(30), np.zeros(30, dtype=np.int64), np.arange(31)), shape=(30, 2**31))
+    said = message_of(fresh(model).fit, rows, Y)
+    assert said.startswith(f"{type(model).__name__}: X has 2,147,483,648 columns, and a fit keeps several numbers for")
+
+
+@every(SUPERVISED)
+def test_sparse_targets(model):
+    with pytest.raises(
+        TypeError, match=f"^{type(model).__name__}: expected y as an array, got a sparse one; pass y.to"
+    ):
+        fresh(model).fit(X, sp.csr_array(Y[:, None]))
+
+
+@every(ALL)
+def test_whole_numbers_that_no_float_holds(model):
+    name, huge = type(model).__name__, X.astype(object)
+    huge[3, 1] = -(10**400)
+    for rows, column in ((huge, "1"), (pd.DataFrame(huge, columns=["near", "far"]), "'far'")):
+        said = message_of(fresh(model).fit, rows, Y)
+        assert said == f"{name}: X has a whole number in column {column} that no float can hold; correct it."
+    assert "in column 1 that no float" in message_of(use, fresh(model).fit(X, Y), huge)
+    said = message_of(fresh(model).fit, X, Y, sample_weight=[10**400] * 30)
+    assert said == f"{name}: sample_weight must hold one number per sample (int too large to convert to float)."
+
+
+@pytest.mark.parametrize("model", [fewkern.KernelRegressor(), fewkern.FeatureVectorRegressor()])
+def test_targets_that_no_float_holds(model):
+    said = message_of(fresh(model).fit, X, np.array([10**400] * 30, dtype=object))
+    assert said == f"{type(model).__name__}: y must hold numbers (int too large to convert to float)."
 
 
 @every(CLASSIFIERS)

@@ -29,7 +29,7 @@ import fewkern
 from fewkern import load, save
 from fewkern.datasets import make_banana
 from fewkern.io import archive
-from tests.fuzz.lies import closed, entries, find, in_pipelines, longer_than_declared, opened, zipped
+from tests.fuzz.lies import closed, entries, find, in_pipelines, longer_than_declared, opened, stretched, zipped
 
 fork = multiprocessing.get_context("fork")
 ZEROS = 2**27
@@ -67,6 +67,7 @@ def intact() -> dict[str, bytes]:
         "expansion": small.expansion_,
         "table": fewkern.TableModel(max_vectors=4, holdout=0).fit(table, y),
         "density": fewkern.ForwardDensity(max_vectors=4).fit(X),
+        "centered": fewkern.FeatureVectorSelector(max_vectors=4, center=7).fit(X),
     }
     with tempfile.TemporaryDirectory() as folder:
         return {name: save(model, Path(folder) / name).read_bytes() for name, model in models.items()}
@@ -195,6 +196,11 @@ def wide_table(count: int) -> Make:
     return make
 
 
+def long_center(rows: int) -> Make:
+    """Images that are centered at the mean of this many samples."""
+    return lambda content: stretched(content["centered"], 7, rows // 7)
+
+
 def nested_densities(content: Files) -> bytes:
     header, arrays = opened(content["dense"])
     node = None
@@ -254,6 +260,7 @@ ALLOWED = {
     "262,144 columns with names": named_columns(2**18),
     "1,024 pipelines, 5 deep": branches(5, 4),
     "a table of 5,000 columns": wide_table(5000),
+    "a center of 10,000 samples": long_center(10_000),
 }
 
 

@@ -5,6 +5,7 @@ import math
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -65,14 +66,14 @@ def run_js(folder, text, rows, names):
 
 def run_sql(expressions, columns, rows):
     """Values of expressions at rows of a table, from SQLite; exp is registered where it was built without it."""
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute("SELECT exp(1.0)")
-    except sqlite3.OperationalError:
-        connection.create_function("exp", 1, math.exp)
-    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    connection.execute(f"CREATE TABLE data ({quoted})")
-    marks = ", ".join("?" * len(columns))
-    connection.executemany(f"INSERT INTO data VALUES ({marks})", rows)
-    asked = ",\n".join(expressions)
-    return connection.execute(f"SELECT {asked} FROM data ORDER BY rowid").fetchall()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("SELECT exp(1.0)")
+        except sqlite3.OperationalError:
+            connection.create_function("exp", 1, math.exp)
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        connection.execute(f"CREATE TABLE data ({quoted})")
+        marks = ", ".join("?" * len(columns))
+        connection.executemany(f"INSERT INTO data VALUES ({marks})", rows)
+        asked = ",\n".join(expressions)
+        return connection.execute(f"SELECT {asked} FROM data ORDER BY rowid").fetchall()

@@ -61,6 +61,13 @@ def test_damage_that_the_zip_does_not_see_is_found_by_the_checksum(file):
         load(file)
 
 
+def test_the_checksum_knows_the_names_of_arrays():
+    parts = members(archive.pack({}, {"a0": np.arange(3.0)}))
+    parts["a1.npy"] = parts.pop("a0.npy")
+    with pytest.raises(ModelFileError, match="its content does not match its checksum"):
+        opened(zipped(parts))
+
+
 def altered(file, change):
     header, arrays = opened(file.read_bytes())
     change(header["model"]["state"], arrays)
@@ -85,6 +92,7 @@ def set_array(field, value):
         (set_array("expansion_.coef", lambda a: a.astype(int)), r"KernelExpansion.coef has the type int64"),
         (set_array("expansion_.indices", lambda a: a - 1000), r"\.indices has negative row numbers"),
         (set_array("basis_.factor", lambda a: a[:, :-1]), r"KernelBasis.factor has the shape"),
+        (lambda s, _: s["basis_"]["state"].update(center_square=1.0), r"KernelBasis has only a part of a center"),
         (set_array("classes_", lambda a: a[:1]), r"FeatureVectorDiscriminant.classes_ is not a list of classes"),
         (set_array("classes_", lambda a: np.arange(3)), r"has the shape .* for 3 classes"),
         (lambda s, _: s.update(n_features_in_=3), r"could not be broadcast"),
@@ -120,6 +128,14 @@ def test_what_the_checks_say(file, change, message):
     altered(file, change)
     with pytest.raises(ModelFileError, match=message):
         load(file)
+
+
+def test_a_model_is_tried_at_its_own_vectors(tmp_path):
+    """Elsewhere its kernels are zero, whatever stands before them."""
+    path = save(fewkern.FeatureVectorDiscriminant(max_vectors=5, alpha=1e-2).fit(X + 1e3, y), tmp_path / "m")
+    altered(path, set_array("expansion_.coef", lambda a: a * 0 + 1e303))
+    with pytest.raises(ModelFileError, match="gives NaN or infinity"):
+        load(path)
 
 
 def test_shapes_that_broadcast_by_chance(tmp_path):
@@ -164,6 +180,10 @@ def part(path, value):
         (part("novelty_.scores.values", np.zeros(0)), "HeldOutScores.levels has the shape"),
         (part("novelty_.scores", HeldOutScores(np.zeros(0), np.zeros(0), 5.0)), "HeldOutScores have no samples"),
         (part("novelty_.scores.effective", np.inf), "HeldOutScores have no samples"),
+        (
+            part("novelty_.scores", HeldOutScores(np.full(9, 1e305), np.arange(1, 10) / 10, 9.0)),
+            "novelty_threshold gives NaN or infinity",
+        ),
         (part("intervals_", [1.0]), "'list' object has no attribute 'most'"),
         (
             part("intervals_", Intervals((HeldOutScores(np.arange(2.0), np.array([1.0, 0.5]), 5.0),))),
@@ -291,6 +311,15 @@ def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
     made.estimator_.expansion_ = made.estimator_.expansion_.then(np.ones((1, 1)))
     made.estimator_.n_vectors_, made.estimator_.vectors_ = 2, made.estimator_.vectors_[:2]
     with pytest.raises(ValueError, match="the estimator has 2 vectors, but arrays of other lengths"):
+        save(made, tmp_path / "m")
+
+
+@pytest.mark.parametrize("name", ["weights_", "bandwidths_"])
+def test_a_density_of_a_table_with_one_number_per_vector(name, tmp_path):
+    made = fewkern.TableModel(task="density", holdout=0, max_vectors=3).fit({"a": X[:, 0], "b": X[:, 1]})
+    load(save(made, tmp_path / "m"))
+    setattr(made.estimator_, name, np.column_stack([getattr(made.estimator_, name)] * 2))
+    with pytest.raises(ValueError, match=r"the estimator has \d vectors, but arrays of other lengths"):
         save(made, tmp_path / "m")
 
 

@@ -146,6 +146,18 @@ def test_unknown_categories_are_what_they_were(frame, tmp_path):
                 other.predict(new)
 
 
+@pytest.mark.parametrize("mark", ["?", None])
+def test_what_an_imputer_takes_for_missing(mark, tmp_path):
+    rows = np.array([["a", "x"], [mark, "y"], ["b", "x"]] * 20, dtype=object)
+    steps = SimpleImputer(missing_values=mark, strategy="most_frequent"), OneHotEncoder()
+    model = make_pipeline(*steps, FeatureVectorDiscriminant(max_vectors=2, kernel="linear")).fit(
+        rows, np.arange(60) % 2
+    )
+    again = load(save(model, tmp_path / "m"))
+    assert again[0].missing_values == mark
+    np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
+
+
 def test_steps_that_make_tables_go_on_making_tables(frame, tmp_path):
     table, y = frame
     model = make_pipeline(PREPARED["given categories, dropped, passed"](), StandardScaler(), MODEL)
@@ -362,6 +374,11 @@ def set_array(step, field, make):
     return change
 
 
+def steps_in_a_tuple(header, arrays):
+    node = state(header, "Pipeline")["steps"]
+    node["tuple"] = node.pop("list")
+
+
 def setting(name, value):
     return {"dict": [[name, value]]}
 
@@ -395,6 +412,8 @@ def setting(name, value):
         (set_array("OrdinalEncoder", "categories", lambda a: a[::-1]), "OrdinalEncoder.categories_ are not lists"),
         (set_array("SimpleImputer", "statistics", lambda a: a * np.inf), "SimpleImputer.statistics_ is none"),
         (set_array("SimpleImputer", "statistics", lambda a: a[:1]), "is not an intact fewkern model file"),
+        (steps_in_a_tuple, "Pipeline.steps is not a list of names and steps"),
+        (set_array("StandardScaler", "mean_", lambda a: a > 0), "StandardScaler.mean_ is none that scikit-learn could"),
         (set_array("LogisticRegression", "coef", lambda a: a * np.nan), "LogisticRegression.coef_ is none"),
         (set_array("LogisticRegression", "coef", lambda a: a[:, :-1]), "is not an intact fewkern model file"),
         (set_array("LogisticRegression", "intercept", lambda a: np.zeros(7)), "LogisticRegression.intercept_ is none"),
@@ -403,6 +422,15 @@ def setting(name, value):
 )
 def test_steps_that_were_tampered_with(change, message, content, tmp_path):
     with pytest.raises(ModelFileError, match=message):
+        load(tampered(content, tmp_path, change))
+
+
+def test_every_intercept_is_finite(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = make_pipeline(FeatureVectorSelector(max_vectors=5), LogisticRegression()).fit(X, np.arange(60) % 3)
+    content = save(model, tmp_path / "m").read_bytes()
+    change = set_array("LogisticRegression", "intercept", lambda a: a * [1, np.nan, 1])
+    with pytest.raises(ModelFileError, match=r"LogisticRegression.intercept_ is none"):
         load(tampered(content, tmp_path, change))
 
 

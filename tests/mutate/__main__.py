@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.mutate.mutants import Mutant, equivalent, mutants_of
 
 ROOT = Path(__file__).parents[2]
-# Each with its laws; those of the learner and of compression are among their tests.
+# Each with its laws; those of the learner, of compression and of tables are among their tests.
 PACKAGES = {
     "arrays": "test_fvs",
     "core": "test_fvs",
@@ -31,6 +31,7 @@ PACKAGES = {
     "margins": "test_margin_laws",
     "density": "test_density_laws",
     "compression": None,
+    "tables": None,
 }
 # Of io, what reads and writes model files, and the tests of that; exports have compilers and runtimes to tell on them.
 FILES = ("archive", "records", "save", "steps", "trial")

@@ -9,8 +9,10 @@ import pytest
 
 from fewkern.tables.cells import (
     ISO,
+    _far,
     days,
     find_format,
+    is_ambiguous,
     nested,
     numbers,
     part_values,
@@ -168,6 +170,25 @@ def test_cells_of_all_kinds():
     assert texts(pd.Series(["\ud800", "b"], dtype=object)).tolist() == ["\ud800", "b"]
 
 
+@pytest.mark.parametrize(
+    ("cell", "form", "day"),
+    [
+        ("9999-12-31", ISO, 2932896.0),
+        ("1600-03-01T12:00:00Z", ISO, -135079.5),
+        ("31.12.9999 06:00", "%d.%m.%Y %H:%M", 2932896.25),
+        ("2262-01-01 00:00+01:00", ISO, 106651 - 1 / 24),
+        ("2020-01-01", ISO, np.nan),
+        ("1678-01-01", ISO, np.nan),
+        ("2261-12-31", ISO, np.nan),
+        ("9999-13-31", ISO, np.nan),
+        ("someday", "%d.%m.%Y", np.nan),
+    ],
+)
+def test_dates_that_nanoseconds_do_not_reach(cell, form, day):
+    """Older versions of pandas have nothing else; the others are theirs."""
+    np.testing.assert_allclose(_far(cell, form), day)
+
+
 def test_dates_of_all_kinds():
     """Beyond the year 2262, where nanoseconds end, with time zones, and as Parquet stores them."""
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -184,3 +205,25 @@ def test_dates_of_all_kinds():
         assert np.isnan(found[2])
     zones = pd.Series([pd.Timestamp("2020-01-01", tz=zone) for zone in ("UTC", "Asia/Tokyo")], dtype=object)
     np.testing.assert_allclose(days(zones, ISO), [18262.0, 18262.0 - 9 / 24])
+
+
+def test_an_order_of_day_and_month_that_may_be_the_other():
+    assert is_ambiguous(pd.Series(["01/02/2024", "03/04/2024"]), "%m/%d/%Y")
+    assert not is_ambiguous(pd.Series(["01/02/2024", "03/14/2024"]), "%m/%d/%Y")
+    assert not is_ambiguous(pd.Series(["01.02.2024"]), "%d.%m.%Y")
+
+
+def test_many_different_texts():
+    """More than a block of them: names, keys, free text."""
+    words = [f" n{k}" for k in range(2501)]
+    for cells in (pd.Series(words, dtype=object), pd.Series(words, dtype="str"), pd.Series([*words, 7, None])):
+        assert texts(cells).tolist()[:2501] == [word.strip() for word in words]
+
+
+def test_cells_of_arrow_that_are_no_single_values():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    for cell, kind, name in (
+        ([1, 2], pa.list_(pa.int64()), "lists"),
+        ({"a": 1}, pa.struct([("a", pa.int64())]), "records"),
+    ):
+        assert nested(pd.Series([cell] * 3, dtype=pd.ArrowDtype(kind))) == name

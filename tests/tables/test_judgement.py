@@ -31,6 +31,8 @@ def test_classes_are_judged_beside_the_most_frequent_one():
     assert good.value == 0.05
     assert good.baseline == good.linear == 0.25
     assert good.verdict == "better than always answering 'no', and better than a linear model"
+    both = judge_classes(classes(0), "no", linear=classes(0).truth)
+    assert both.verdict == "better than always answering 'no'; use a linear model, it is as good"
     assert good.found == "40 of 50 rows of class 'yes'; 40 of 40 answers 'yes' are right"
     assert (good.low, good.high) == wilson(10, 200)
     assert judge_classes(classes(50), "no").verdict == "no better than always answering 'no'"

@@ -131,6 +131,13 @@ def test_rare_classes():
     assert same.ranking.endswith("AUC 0.00")
 
 
+def test_rare_classes_are_those_of_a_classifier():
+    frame = pd.DataFrame({"a": np.arange(300.0), "b": np.arange(300.0) ** 2, "kind": ["x"] * 297 + ["z"] * 3})
+    for task, model, said in (("classify", "auto", True), ("reduce", "margins", False)):
+        notes = TableModel(task=task, model=model, max_vectors=5, holdout=0).fit(frame, "kind").notes_
+        assert any("class 'z' is rare" in note for note in notes) == said
+
+
 def numbers(model, linear, n=400):
     truth = RNG.normal(size=n)
     answers = (truth + scale * RNG.normal(size=n) for scale in (model, linear))

@@ -100,7 +100,7 @@ def test_a_class_of_one_row_is_said():
 )
 def test_problems(cells, task, message):
     with pytest.raises(ValueError, match=message):
-        resolve_target("y", pd.Series(cells), task)
+        resolve_target("y", pd.Series(cells, dtype=object), task)
 
 
 def test_targets_of_new_rows_have_the_form_of_predictions():

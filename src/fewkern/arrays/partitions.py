@@ -27,10 +27,7 @@ from fewkern.arrays.progress import shown
 
 # Rows of a block: 10 MiB of float64 with 20 features, and a second of work for a core.
 BLOCK_ROWS = 1 << 16
-
-# Packages whose errors are about workers and their scheduler, and not about rows.
-_CLUSTER = ("distributed", "concurrent", "asyncio")
-
+_CLUSTER = ("distributed", "concurrent", "asyncio")  # their errors are about workers and schedulers, not about rows
 # What is called with the number of the first row of a block, and with the block of every column.
 OfBlock = Callable[..., Any]
 
@@ -180,18 +177,22 @@ def naming(whole: str, parts: Callable[[], Iterable[tuple[str, Any]]]) -> Iterat
     except (ValueError, PartitionError):  # ours: they say what is wrong with which rows
         raise
     except Exception as error:
-        # a part that ends its workers would do so again
-        if type(error).__module__.partition(".")[0] in _CLUSTER:
-            raise PartitionError(
-                f"the cluster could not compute the {whole}: {error!r}; if workers ran out of memory, give them more, "
-                "or smaller chunks, and fit again."
-            ) from error
+        if type(error).__module__.partition(".")[0] in _CLUSTER:  # a part that ends its workers would do so again
+            raise PartitionError(f"the cluster could not compute the {whole}: {_lost(error)}; fit again.") from error
         for name, part in parts():
             try:
                 part.compute()
             except Exception:
                 raise PartitionError(f"{name} of the {whole} cannot be computed: {error!r}") from error
         raise
+
+
+def _lost(error: Any) -> str:
+    """What a cluster lost: workers, or its scheduler."""
+    if type(error).__name__ != "KilledWorker":
+        return f"its scheduler ended, restarted or cancelled it ({error!r})"
+    tried = f"a part of it ended each of the workers that tried it ({error.allowed_failures + 1})"
+    return f"{tried}; if they ran out of memory, give them more, or smaller chunks"
 
 
 def _numbered(collections: Sequence[Any]) -> Iterator[tuple[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,7 +40,7 @@ _MOST_COLUMNS = 2**26
 # What to do about a missing value.
 _FILL = "fill or drop them first, for example with SimpleImputer."
 # How NumPy's errors begin for what cannot be made a number.
-_NO_NUMBER = ("could not convert", "setting an array element", "float() argument must be")
+_NO_NUMBER = ("could not convert", "setting an array element", "float() argument must be", "int too large")
 
 
 def validate_samples(
@@ -97,6 +98,11 @@ def _as_numbers(estimator: Any, X: Any, **checks: Any) -> Array:
             ensure_all_finite=False,
             **checks,
         )
+    except OverflowError as error:  # a whole number of Python that is too large
+        raise ValueError(
+            f"{type(estimator).__name__}: X has a whole number in column {_too_large(X)} that no float can hold; "
+            "correct it."
+        ) from error
     except (ValueError, TypeError) as error:
         if not str(error).startswith(_NO_NUMBER):
             raise
@@ -104,6 +110,15 @@ def _as_numbers(estimator: Any, X: Any, **checks: Any) -> Array:
             f"{type(estimator).__name__}: X must hold numbers, the same number of them in every row ({_said(error)}); "
             "encode categories as numbers first, for example with OneHotEncoder."
         ) from error
+
+
+def _too_large(X: Any) -> str:
+    """The first column with a whole number that no float can hold, by its name if it has one."""
+    names = [repr(name) for name in getattr(X, "columns", ())]
+    for column, cells in enumerate(np.asarray(X, dtype=object).T):
+        if any(isinstance(cell, int) and abs(cell) > sys.float_info.max for cell in cells):
+            return names[column] if names else str(column)
+    raise AssertionError("every number fits")
 
 
 def _need(estimator: Any, y: Any, what: str, n: int) -> None:
@@ -127,7 +142,7 @@ def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
     else:
         try:
             values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             if not str(error).startswith(_NO_NUMBER):
                 raise
             raise ValueError(f"{type(estimator).__name__}: y must hold numbers ({_said(error)}).") from error
@@ -207,7 +222,7 @@ def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | No
     name = type(estimator).__name__
     try:
         values = to_numpy(sample_weight).astype(np.float64)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"{name}: sample_weight must hold one number per sample ({_said(error)}).") from error
     if values.ndim == 0:
         values = np.full(X.shape[0], float(values))

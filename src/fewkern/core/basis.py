@@ -23,7 +23,15 @@ def share_left(diag: Array, explained: Array) -> Array:
     return xp.clip(share, 0.0, 1.0)
 
 
+def _check_center(basis: KernelBasis) -> None:
+    """Raise a ValueError if only a part of a center is there."""
+    parts = ("center_vectors", "center_weights", "center_indices", "center_square", "vector_shift")
+    if len({getattr(basis, part) is None for part in parts}) > 1:
+        raise ValueError("KernelBasis has only a part of a center")
+
+
 @storable(
+    check=_check_center,
     vectors=samples("m", "d"),
     factor=floats("m", "m"),
     indices=indices("m"),
@@ -66,6 +74,8 @@ class KernelBasis:
     center_vectors: Array | None = None
     center_weights: Array | None = None
     center_indices: Array | None = None
+    center_square: float | None = None
+    """``k(c, c)``: from the fit, because it needs the matrix of all samples of the center."""
     vector_shift: Array | None = None
     """``k(v, c) - k(c, c)`` for every vector ``v``: what centering adds to a column besides ``k(x, c)``."""
 
@@ -81,6 +91,7 @@ class KernelBasis:
             center_vectors=kernel.pick(gram.X, center.indices),
             center_weights=center.weights,
             center_indices=center.indices,
+            center_square=center.square,
             vector_shift=take_rows(center.row, S) - center.square,
         )
 
@@ -138,9 +149,7 @@ class KernelBasis:
         own = self.kernel.diag(X)
         if self.center_vectors is None:
             return own
-        xp, w = namespace(own), self.center_weights
-        square = w @ (self.kernel(self.center_vectors, self.center_vectors) @ w)
-        return own - 2.0 * (self.kernel(X, self.center_vectors) @ w) + xp.astype(square, own.dtype)
+        return own - 2.0 * (self.kernel(X, self.center_vectors) @ self.center_weights) + self.center_square
 
     def rotate(self, G: Array) -> Array:
         """Features of the training rows from their Cholesky rows ``G = K_S C^{-T}``, without a kernel evaluation."""

@@ -380,6 +380,12 @@ def _check_pipeline(pipeline: Pipeline) -> None:
         raise ValueError("Pipeline.memory must be None in a file; set it again after loading")
 
 
+def _check_scaler(scaler: Any) -> None:
+    for name, value in vars(scaler).items():
+        if isinstance(value, np.ndarray) and name != "feature_names_in_":
+            _expect(value.dtype.kind in _NUMBERS, scaler, name)
+
+
 for _scaler in SCALERS:
-    storable(_scaler)
+    storable(check=_check_scaler)(_scaler)
 storable(check=_check_pipeline)(Pipeline)

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -310,7 +311,23 @@ def _share(cells: Any, form: str) -> float:
 def _parsed(cells: Any, form: str) -> Array:
     import pandas as pd
 
-    return _since_1970(pd.to_datetime(cells, format=form, errors="coerce", utc=True))
+    found = _since_1970(pd.to_datetime(cells, format=form, errors="coerce", utc=True))
+    if pd.__version__ < "3":  # it has nanoseconds only
+        left = np.flatnonzero(np.isnan(found))
+        far = {cell: _far(cell, form) for cell in set(cells.iloc[left])}
+        found[left] = [far[cell] for cell in cells.iloc[left]]
+    return found
+
+
+def _far(cell: str, form: str) -> float:
+    """Days since 1970-01-01 of a date before 1678 or after 2261; NaN for any other text."""
+    try:
+        moment = datetime.fromisoformat(cell) if form == ISO else datetime.strptime(cell, form)
+    except ValueError:
+        return np.nan
+    if 1678 <= moment.year <= 2261:
+        return np.nan
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() / 86400
 
 
 def _since_1970(column: Any) -> Array:

@@ -291,8 +291,11 @@ def _check_parts(model: Any) -> None:
 def _try_table(model: Any) -> None:
     """Ask for predictions of one row, and for the summary; vectors and their coefficients must have one length."""
     estimator, count = model.estimator_, getattr(model.estimator_, "n_vectors_", None)
-    own = [estimator.weights_, estimator.bandwidths_] if model.task_ == "density" else [estimator.expansion_.coef]
-    right = type(count) is int and (not count or all(np.shape(array)[:1] == (count,) for array in own))
+    if model.task_ == "density":
+        shapes = [np.shape(estimator.weights_), np.shape(estimator.bandwidths_)]
+    else:
+        shapes = [np.shape(estimator.expansion_.coef)[:1]]
+    right = type(count) is int and (not count or set(shapes) == {(count,)})
     if not right or (count and np.shape(estimator.vectors_) != (count, len(model.encoder_.mean_))):
         raise ValueError(f"TableModel: the estimator has {count!r} vectors, but arrays of other lengths.")
     row = model.encoder_.example()

@@ -206,12 +206,13 @@ def vectors_frame(model: Any) -> Any:
         back |= {"weight": np.asarray(estimator.weights_), "bandwidth": np.asarray(estimator.bandwidths_)}
     else:
         back |= _coefficients(model, np.asarray(estimator.expansion_.coef))
-    frame = pandas().DataFrame({name: cells[name].to_numpy() for name in cells})
+    columns: dict[str, Any] = {}
     if facts.kept_rows is not None and len(facts.kept_rows) == len(vectors):
-        frame.insert(0, _free("row", frame), facts.kept_rows)
+        columns[_free("row", cells)] = facts.kept_rows
+    columns |= {name: cells[name].to_numpy() for name in cells}
     for name, values in back.items():
-        frame[_free(name, frame)] = values
-    return frame
+        columns[_free(name, columns)] = values
+    return pandas().DataFrame(columns)
 
 
 def _coefficients(model: Any, coef: Array) -> dict[str, Any]:
@@ -224,8 +225,8 @@ def _coefficients(model: Any, coef: Array) -> dict[str, Any]:
     return {f"coefficient of {label}": coef[:, k] for k, label in enumerate(labels)}
 
 
-def _free(name: str, frame: Any) -> str:
+def _free(name: str, columns: Any) -> str:
     """A name that no column has yet."""
-    while name in frame.columns:
+    while name in columns:
         name += "_"
     return name
