@@ -20,6 +20,8 @@ from fewkern.tables.target import Target, resolve_targets, row_groups, row_weigh
 from fewkern.tables.tasks import BY_CLASS, build, check_model
 
 FEWEST_ROWS = 4
+# Half-width of the tube of a regression that reduces columns: that of SVR in scikit-learn.
+_HALF_WIDTH = 0.1
 # Rows that may be extreme, at most.
 _MOST_EXTREME = 3
 _GROUP_NAME = re.compile(
@@ -167,7 +169,7 @@ def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
         return {}
     if model != "margins":
         raise ValueError(f"model {model}: the target {name!r} holds numbers, not classes; use the model 'margins'.")
-    return {"task": "regression"}
+    return {"epsilon": _HALF_WIDTH}
 
 
 def _notes_on_words(schema: Schema) -> list[str]:
