@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fewkern.margins.convex import ListedPairs, RankedPairs, solve
 from fewkern.margins.graphs import AllPairs
-from fewkern.margins.soft import ListedPairs, RankedPairs, solve
 
 
 @pytest.fixture

@@ -33,13 +33,8 @@ from fewkern.margins.embedding import norm
 
 # The best bias is a weighted quantile; sums of weights that differ by less than this fraction are equal.
 _TIE_RTOL = 1e-12
-
-
-# Relative duality gap at which a problem counts as solved.
-GAP_RTOL = 1e-9
-# Iterations after which a problem that is not solved is given up.
-MAX_ITERATIONS = 100
-
+# Relative duality gap at which a problem counts as solved, and iterations after which it is given up.
+GAP_RTOL, MAX_ITERATIONS = 1e-9, 100
 # The system of the free multipliers is solved exactly up to this size; up to the second one if it is singular.
 _MAX_FREE_MULTIPLIERS, _MAX_DEPENDENT_MULTIPLIERS = 1000, 200
 # The relative error of the exact solution may exceed that of the best iterate by this much.
