@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 from fewkern import KernelClassifier, KernelRegressor, load, save, to_c, to_onnx
-from fewkern.core.expansion import Scaling
+from fewkern.core.expansion import Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.io import ModelFileError
 from fewkern.io.describe import plan, preparation_bends
@@ -117,7 +117,7 @@ def test_a_scaler_moves_the_knots(rng):
     """It costs nothing in a file: the knots are written in the units of the samples."""
     X = table(rng)
     f = function(rng, X)
-    scaling = Scaling(np.array([1.0, 0.0, 5.0, 900.0, 0.2]), np.array([2.0, 1.0, 3.0, 0.1, 10.0]))
+    scaling = Standardization(np.array([1.0, 0.0, 5.0, 900.0, 0.2]), np.array([2.0, 1.0, 3.0, 0.1, 10.0]))
     bends = preparation_bends(f.basis.preparation, scaling)
     truth = f.basis.preparation((X - scaling.shift) * scaling.factor)
     found = np.column_stack([np.interp(x, *one) for x, one in zip(X.T, bends)])

@@ -37,7 +37,6 @@ from fewkern.arrays.partitions import NeedsMemoryError, is_collection
 
 # Columns of a sparse matrix: every fit has arrays of this length, of half a gigabyte each.
 _MOST_COLUMNS = 2**26
-# What to do about a missing value.
 _FILL = "fill or drop them first, for example with SimpleImputer."
 # How NumPy's errors begin for what cannot be made a number.
 _NO_NUMBER = ("could not convert", "setting an array element", "float() argument must be", "int too large")
@@ -341,12 +340,7 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Any], Any]:
     """Decorate a method ``fit``: check the parameters, call the callbacks, and leave no model that is half fitted.
 
     A fit that ends with an error, or is interrupted, leaves the estimator as it was before: unfitted, or with the
-    model of the fit before.
-
-    Parameters
-    ----------
-    prefer_skip_nested_validation : bool
-        As in scikit-learn: whether the parameters of estimators inside are taken as they are.
+    model of the fit before. ``prefer_skip_nested_validation`` is that of scikit-learn.
     """
 
     def decorate(fit: Any) -> Any:

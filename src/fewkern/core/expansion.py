@@ -124,15 +124,15 @@ class KernelExpansion:
 
 
 @dataclass(frozen=True)
-class Scaling:
+class Standardization:
     """``u = (x - shift) * factor``, one number per feature in both."""
 
     shift: Array
     factor: Array
 
-    def then(self, after: Scaling) -> Scaling:
+    def then(self, after: Standardization) -> Standardization:
         """This scaling, then another one, as one."""
-        return Scaling(self.shift + after.shift / self.factor, self.factor * after.factor)
+        return Standardization(self.shift + after.shift / self.factor, self.factor * after.factor)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Prepared:
     """A model, and what surrounds it."""
 
     model: Any
-    scaling: Scaling | None = None
+    scaling: Standardization | None = None
     feature_names: tuple[str, ...] | None = None
     log_unit: float = 0.0
     """Added to a log density: its unit of volume."""

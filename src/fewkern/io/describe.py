@@ -19,7 +19,7 @@ from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.arrays.storable import stored_classes
 from fewkern.arrays.validation import unwrapped
 from fewkern.base import set_threshold
-from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Scaling
+from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.density.classes import ClassMixtures
@@ -105,7 +105,9 @@ def _kernel_name(expansion: Any) -> str:
     return f"{type(expansion.kernel).__name__} kernel"
 
 
-def _with_coverage(described: Plan, model: Any, coverage: float, scaler: Scaling, add: functools.partial[Sum]) -> Plan:
+def _with_coverage(
+    described: Plan, model: Any, coverage: float, scaler: Standardization, add: functools.partial[Sum]
+) -> Plan:
     """The plan with intervals or sets of classes."""
     if described.classes is not None and described.classes.probable and hasattr(model, "predict_set"):
         # above 1 all classes are in the set; where too few samples were held out, the threshold is infinite
@@ -124,7 +126,7 @@ def _with_coverage(described: Plan, model: Any, coverage: float, scaler: Scaling
 
 
 def _with_novelty(
-    described: Plan, model: Any, false_alarms: float, scaler: Scaling, add: functools.partial[Sum]
+    described: Plan, model: Any, false_alarms: float, scaler: Standardization, add: functools.partial[Sum]
 ) -> Plan:
     name, caller = described.model, add.keywords["caller"]
     if not hasattr(model, "novelty_threshold"):
@@ -226,7 +228,7 @@ def _double(x: Any) -> Vector:
     return np.asarray(x.toarray() if is_sparse(x) else to_numpy(x), dtype=np.float64)
 
 
-def _sum(expansion: Any, scaler: Scaling, dtype: str, caller: str, owner: str) -> Sum:
+def _sum(expansion: Any, scaler: Standardization, dtype: str, caller: str, owner: str) -> Sum:
     """An expansion at samples that a scaler changes first; ``owner`` is the model in errors of ``caller``."""
     if isinstance(expansion, GaussianExpansion):
         found = _gaussians(expansion, scaler)
@@ -253,7 +255,7 @@ def _check_kernel(kernel: Any, caller: str, owner: str) -> None:
         )
 
 
-def _kernels(expansion: KernelExpansion, scaler: Scaling, dtype: str) -> Sum:
+def _kernels(expansion: KernelExpansion, scaler: Standardization, dtype: str) -> Sum:
     """A sum of kernels that have no widths."""
     kernel: Any = expansion.kernel
     kind = _KINDS[type(kernel)]
@@ -283,7 +285,9 @@ def _kernels(expansion: KernelExpansion, scaler: Scaling, dtype: str) -> Sum:
     return Sum(kind, vectors, offset, coef, shift, factor)
 
 
-def _centred(V: Vector, centre: Vector, gain: Vector, scaler: Scaling, dtype: str) -> tuple[Vector, Vector, Vector]:
+def _centred(
+    V: Vector, centre: Vector, gain: Vector, scaler: Standardization, dtype: str
+) -> tuple[Vector, Vector, Vector]:
     """Shift and factor of ``z = gain (u - centre)`` seen from the samples, and the vectors after it.
 
     The shift is first rounded to a number of the file, and the vectors are moved with what it then is: far from the
@@ -296,7 +300,7 @@ def _centred(V: Vector, centre: Vector, gain: Vector, scaler: Scaling, dtype: st
     return shift, gain * scaler.factor[None, :], moved @ gain.T
 
 
-def _log_sum(mixture: KernelMixture, scaler: Scaling, dtype: str, log_unit: float) -> LogSum:
+def _log_sum(mixture: KernelMixture, scaler: Standardization, dtype: str, log_unit: float) -> LogSum:
     """A density at samples that a scaler changes first; ``log_unit`` is added to its logarithm."""
     weights, widths = _double(mixture.weights), _double(mixture.bandwidths)
     V, transform = _double(mixture.vectors), _double(mixture.transform)
@@ -308,7 +312,7 @@ def _log_sum(mixture: KernelMixture, scaler: Scaling, dtype: str, log_unit: floa
     return LogSum(vectors, level, 0.5 / widths[kept] ** 2, shift, factor)
 
 
-def preparation_bends(preparation: Preparation, scaler: Scaling) -> tuple[tuple[Vector, Vector], ...]:
+def preparation_bends(preparation: Preparation, scaler: Standardization) -> tuple[tuple[Vector, Vector], ...]:
     """Knots and values of every column as the samples see them: the scaler before the preparation moves the knots."""
     knots, values = _double(preparation.knots), _double(preparation.values).copy()
     # a knot at the place of the one before it adds nothing
@@ -319,7 +323,7 @@ def preparation_bends(preparation: Preparation, scaler: Scaling) -> tuple[tuple[
     return tuple((knots[own, a], values[own, a]) for a, own in enumerate(kept.T))
 
 
-def _gaussians(expansion: GaussianExpansion, scaler: Scaling) -> Sum:
+def _gaussians(expansion: GaussianExpansion, scaler: Standardization) -> Sum:
     """Gaussians around vectors in the coordinates of the metric, and the linear part."""
     basis, bends = expansion.basis, preparation_bends(expansion.basis.preparation, scaler)
     coef, offset, slopes = (_double(a) for a in (expansion.coef, expansion.offset, expansion.slopes.T))

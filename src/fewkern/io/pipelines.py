@@ -31,7 +31,7 @@ from sklearn.preprocessing import (
 
 from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import stored_classes
-from fewkern.core.expansion import Scaling
+from fewkern.core.expansion import Standardization
 from fewkern.core.scores import ClassScores
 from fewkern.io.plan import Classes, Copy, Inputs, Lookup, Vector
 from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_positions, is_no_step
@@ -40,9 +40,9 @@ from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_
 _Origin: TypeAlias = Copy | tuple[Lookup, int]
 
 
-def identity(count: int) -> Scaling:
+def identity(count: int) -> Standardization:
     """The scaling of ``count`` features that does nothing."""
-    return Scaling(np.zeros(count), np.ones(count))
+    return Standardization(np.zeros(count), np.ones(count))
 
 
 def _copies(count: int) -> tuple[_Origin, ...]:
@@ -54,7 +54,7 @@ class StepFeatures:
     """The features after some steps: where each comes from, and how it is scaled since."""
 
     origins: tuple[_Origin, ...]
-    scaling: Scaling
+    scaling: Standardization
     texts: dict[int, tuple[str, ...]]
     """Categories of the inputs that are texts."""
     fill: dict[int, str]
@@ -63,7 +63,7 @@ class StepFeatures:
     def select(self, columns: Any) -> StepFeatures:
         """Only these features, in this order."""
         kept = [int(i) for i in columns]
-        scaling = Scaling(self.scaling.shift[kept], self.scaling.factor[kept])
+        scaling = Standardization(self.scaling.shift[kept], self.scaling.factor[kept])
         return replace(self, origins=tuple(self.origins[i] for i in kept), scaling=scaling)
 
     def beside(self, other: StepFeatures) -> StepFeatures:
@@ -71,7 +71,7 @@ class StepFeatures:
         shift = np.concatenate([self.scaling.shift, other.scaling.shift])
         factor = np.concatenate([self.scaling.factor, other.scaling.factor])
         texts, fill = {**self.texts, **other.texts}, {**self.fill, **other.fill}
-        return StepFeatures(self.origins + other.origins, Scaling(shift, factor), texts, fill)
+        return StepFeatures(self.origins + other.origins, Standardization(shift, factor), texts, fill)
 
     def inputs(self, count: int) -> Inputs | None:
         """How ``count`` inputs become the features, or None if they are the features."""

@@ -37,12 +37,8 @@ FORMATS = (ISO, *(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M
 _SHARE = 0.95
 _YEAR_DAYS = 365.2425
 # part -> length of the cycle in days (None: no cycle), and its origin in days after 1970-01-01, a Thursday
-PARTS: dict[str, tuple[float | None, float]] = {
-    "day": (None, 0.0),
-    "season": (_YEAR_DAYS, 0.0),
-    "week": (7.0, -3.0),
-    "hour": (1.0, 0.0),
-}
+PARTS: dict[str, tuple[float | None, float]]
+PARTS = {"day": (None, 0.0), "season": (_YEAR_DAYS, 0.0), "week": (7.0, -3.0), "hour": (1.0, 0.0)}
 
 
 def _number_pattern(comma: bool) -> re.Pattern[str]:

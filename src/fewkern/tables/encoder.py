@@ -14,7 +14,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.core import population
-from fewkern.core.expansion import Prepared, Scaling
+from fewkern.core.expansion import Prepared, Standardization
 from fewkern.io.plan import Copy, Inputs, Lookup
 from fewkern.tables.cells import text_of_day
 from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, NumberColumn
@@ -294,7 +294,7 @@ def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepar
         notes.append("A missing number is NaN: the median of its column is put in its place.")
     if texts:
         notes.append("A missing category is a text that is none of the categories.")
-    standard = Scaling(np.asarray(encoder.mean_, float), 1.0 / np.asarray(encoder.scale_, float))
+    standard = Standardization(np.asarray(encoder.mean_, float), 1.0 / np.asarray(encoder.scale_, float))
     # per unit of the columns of the table, not of the standardized ones
     log_unit = -float(np.log(encoder.scale_).sum())
     inputs = Inputs(len(names), tuple(parts), texts) if fill else None
