@@ -38,10 +38,6 @@ def test_gamma_by_rule_has_the_units_of_the_samples():
 def test_a_width_without_an_inverse_is_refused(kernel):
     with pytest.raises(ValueError, match=r"the length scale is .*e-31\d, but must lie between 1e-305 and 1e\+305"):
         kernel().resolve(X * 1e-310)
-    with pytest.raises(ValueError, match=r"the length scale is 1e-306"):
-        kernel(1e-306).resolve(X)
-    with pytest.raises(ValueError, match="length_scale must be a positive number, got None"):
-        kernel(None).resolve(X[:, :1])
 
 
 @pytest.mark.parametrize("width", [1e-8, 1e-12])

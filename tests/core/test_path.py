@@ -20,25 +20,26 @@ def test_setting_and_curve_are_those_of_the_chosen_place():
 
 
 @pytest.mark.parametrize(
-    ("curve", "chosen", "open_end"), [([3, 2, 1], 2, True), ([3, 1, 2], 1, False), ([3, 2, 1], 1, False)]
+    ("curve", "chosen", "open_end"),
+    [
+        ([3, 2, 1], 2, True),
+        ([3, 1, 2], 1, False),
+        ([3, 2, 1], 1, False),
+        # only if the last quarter of the budget paid: by a standard error, and by a part of the whole fall
+        ([3, 1, 0.95, 0.9, 0.75], 4, True),
+        ([3, 1, 0.95, 0.9, 0.85], 4, False),
+        ([300, 1, 0.95, 0.9, 0.75], 4, False),
+    ],
 )
-def test_open_end_is_a_falling_error_at_the_end_of_the_budget(curve, chosen, open_end):
-    assert trace([curve], (0, chosen)).open_end is open_end
-
-
-def test_an_end_is_open_only_if_the_last_quarter_of_the_budget_paid():
-    assert trace([[3.0, 1.0, 0.95, 0.9, 0.75]], (0, 4)).open_end
-    # within a standard error, and a negligible part of the whole fall
-    assert not trace([[3.0, 1.0, 0.95, 0.9, 0.85]], (0, 4)).open_end
-    assert not trace([[300.0, 1.0, 0.95, 0.9, 0.75]], (0, 4)).open_end
-
-
-def test_curve_and_open_end_in_every_array_library(foreign):
+def test_open_end_is_a_falling_error_at_the_end_of_the_budget(curve, chosen, open_end, foreign):
     to, back = foreign
-    error = to(np.array([[3.0, 1.0, 0.95, 0.9, 0.75]]))
-    found = Path({"length_scale": (1.0,), "n_vectors": (0, 1, 2, 3, 4)}, error, 0.1 * error, (0, 4))
-    np.testing.assert_array_equal(back(found.curve[1]), back(error)[0])
-    assert found.open_end
+    for array in (np.asarray, to):
+        error = array(np.array([curve], dtype=float))
+        found = Path(
+            {"length_scale": (1.0,), "n_vectors": tuple(range(len(curve)))}, error, 0 * error + 0.1, (0, chosen)
+        )
+        assert found.open_end is open_end
+        np.testing.assert_array_equal(back(found.curve[1]), curve)
 
 
 def test_penalties_have_no_open_end():
@@ -61,17 +62,9 @@ def test_smallest_within_an_allowance():
     assert smallest_within(error, size, 0.0) == (0, 2)
     assert smallest_within(error, size, 0.02) == (1, 1)
     assert smallest_within(error, size, 0.5) == (1, 0)
+    assert smallest_within(np.array([np.inf, 0.3]), np.array([1, 2]), 1.0) == (1,)  # what was not followed
     # an allowance of its own for every model
     assert smallest_within(error, size, np.array([[0.0, 0.02, 0.0], [0.0, 0.0, 0.0]])) == (0, 1)
-
-
-def test_smallest_within_skips_what_was_not_followed():
-    assert smallest_within(np.array([np.inf, 0.3]), np.array([1, 2]), 1.0) == (1,)
-
-
-def test_stops_compare_with_their_text():
-    assert Stop.MAX_ITER == "max_iter"
-    assert str(Stop.FLAT) == "flat"
 
 
 def test_sizes_that_were_not_tried_say_nothing_of_the_end():
@@ -97,20 +90,18 @@ class Numbers:
         return found
 
 
-def test_until_nothing_is_left():
-    done = peel(Numbers([3, 1, 2]), limit=10)
-    assert (done.records, done.stop) == ((3, 2, 1), Stop.RANK)
-
-
-def test_until_the_limit():
-    state = Numbers([3, 1, 2])
-    done = peel(state, limit=2)
-    assert (done.records, done.stop, state.left) == ((3, 2), Stop.LIMIT, [1])
-
-
-def test_a_block_may_give_several_records():
-    assert peel(Numbers(range(5), width=2), limit=3).records == (4, 3, 2, 1)
-
-
-def test_nothing_asked():
-    assert peel(Numbers([1]), limit=0).records == ()
+@pytest.mark.parametrize(
+    ("values", "width", "limit", "records", "stop"),
+    [
+        ([3, 1, 2], 1, 10, (3, 2, 1), Stop.RANK),
+        ([3, 1, 2], 1, 2, (3, 2), Stop.LIMIT),
+        (range(5), 2, 3, (4, 3, 2, 1), Stop.LIMIT),  # a block gives several records
+        ([1], 1, 0, (), Stop.LIMIT),
+    ],
+)
+def test_peel(values, width, limit, records, stop):
+    state, steps = Numbers(values, width), []
+    done = peel(state, limit, steps.append)
+    assert (done.records, done.stop) == (records, stop)
+    assert sorted([*done.records, *state.left]) == sorted(values)
+    assert steps == list(range(width, len(records) + 1, width))

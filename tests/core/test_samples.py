@@ -11,30 +11,27 @@ WEIGHTS = np.array([1.0, 0, 2, 1, 0, 1])
 
 
 def test_rows_of_weight_zero_are_absent():
-    X = np.arange(12.0).reshape(6, 2)
-    samples = Samples.of(X, WEIGHTS, codes=np.array([0, 1, 0, 1, 1, 1]), n_classes=2)
-    np.testing.assert_array_equal(samples.X, X[[0, 2, 3, 5]])
-    np.testing.assert_array_equal(samples.weights, [1, 2, 1, 1])
-    np.testing.assert_array_equal(samples.codes, [0, 0, 1, 1])
+    X, kept = np.arange(12.0).reshape(6, 2), [0, 2, 3, 5]
+    codes = np.array([0, 1, 0, 1, 1, 1])
+    samples = Samples.of(X, WEIGHTS, codes=codes, n_classes=2, targets=2 * X, groups=codes)
+    for name, whole in (("X", X), ("weights", WEIGHTS), ("codes", codes), ("targets", 2 * X), ("groups", codes)):
+        np.testing.assert_array_equal(getattr(samples, name), whole[kept])
     np.testing.assert_array_equal(samples.all_rows(np.array([1, 3])), [2, 5])
-    assert (samples.n, samples.n_all, samples.weighted) == (4, 6, True)
-
-
-def test_no_weights_are_ones_of_the_kind_of_the_samples():
-    samples = Samples.of(np.zeros((3, 1), dtype=np.float32))
-    assert samples.weights.dtype == np.float32
-    assert not samples.weighted
-
-
-def test_a_row_of_kernel_values_goes_with_its_column():
+    assert (samples.n, samples.n_all, samples.n_outputs, samples.weighted) == (4, 6, 2, True)
+    assert Samples.of(sp.csr_array(np.eye(6)), WEIGHTS).X.shape == (4, 6)
+    # a row of kernel values goes with its column
     K = np.arange(36.0).reshape(6, 6)
-    samples = Samples.of(K, WEIGHTS, pairwise=True)
-    np.testing.assert_array_equal(samples.X, K[np.ix_([0, 2, 3, 5], [0, 2, 3, 5])])
+    np.testing.assert_array_equal(Samples.of(K, WEIGHTS, pairwise=True).X, K[np.ix_(kept, kept)])
 
 
-def test_sparse_rows():
-    samples = Samples.of(sp.csr_array(np.eye(6)), WEIGHTS)
-    assert samples.X.shape == (4, 6)
+def test_no_weights_are_ones_and_weights_that_differ_anywhere_count():
+    X = np.zeros((3, 1), dtype=np.float32)
+    assert Samples.of(X).weights.dtype == np.float32
+    given = ([1.0, 1.0, 1.0], False), ([2.0, 2.0, 2.0], False), ([2.0, 2.0, 3.0], True), ([2.0, 0.0, 2.0], True)
+    for weights, differ in given:
+        assert Samples.of(X, np.array(weights)).weighted is differ
+    assert not Samples.of(X).weighted
+    assert Samples.of(X).n_outputs == 0
 
 
 def test_original_numbers_of_an_expansion():
@@ -42,6 +39,7 @@ def test_original_numbers_of_an_expansion():
     one = KernelExpansion(Gaussian(1.0), samples.X[[1]], np.ones((1, 1)), np.zeros(1), np.array([1]))
     np.testing.assert_array_equal(samples.original(one).indices, [2])
     np.testing.assert_array_equal(samples.original(one).vectors, [[2.0]])
+    assert Samples.of(np.zeros((6, 1))).original(one) is one
     pairwise = Samples.of(np.eye(6), WEIGHTS, pairwise=True)
     one = KernelExpansion(Precomputed(), np.array([[1]]), np.ones((1, 1)), np.zeros(1), np.array([1]))
     np.testing.assert_array_equal(pairwise.original(one).vectors, [[2]])
@@ -81,21 +79,6 @@ def test_folds_without_classes_are_dealt_in_turn():
     assert Samples.of(np.zeros((3, 1))).folds(5) == []
 
 
-def test_weights_that_differ_anywhere_count():
-    X = np.zeros((3, 1))
-    assert Samples.of(X, np.array([2.0, 2.0, 3.0])).weighted
-    assert not Samples.of(X, np.array([2.0, 2.0, 2.0])).weighted
-    # equal weights, but a row is absent
-    assert Samples.of(X, np.array([2.0, 0.0, 2.0])).weighted
-
-
-def test_targets_go_with_their_rows():
-    samples = Samples.of(np.zeros((6, 1)), WEIGHTS, targets=np.arange(12.0).reshape(6, 2))
-    np.testing.assert_array_equal(samples.targets, [[0, 1], [4, 5], [6, 7], [10, 11]])
-    assert samples.n_outputs == 2
-    assert Samples.of(np.zeros((6, 1))).n_outputs == 0
-
-
 def test_as_many_as_there_are_is_all_of_them(rng):
     samples = Samples.of(np.zeros((10, 1)))
     assert samples.some(10, rng) is samples
@@ -103,10 +86,12 @@ def test_as_many_as_there_are_is_all_of_them(rng):
     assert samples.some(9, rng).n == 9
 
 
-def test_some_keep_two_of_a_rare_class(rng):
-    codes = np.repeat([0, 1], [997, 3])
-    some = Samples.of(np.zeros((1000, 1)), codes=codes, n_classes=2).some(100, rng)
-    assert np.bincount(some.codes).tolist() == [100, 2]
+@pytest.mark.parametrize(("sizes", "counts"), [([997, 3], [100, 2]), ([600, 300, 100], [60, 30, 10])])
+def test_some_keep_the_shares_of_classes_and_two_of_a_rare_one(sizes, counts, rng):
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    some = Samples.of(np.zeros((1000, 1)), codes=codes, n_classes=len(sizes)).some(100, rng)
+    assert np.bincount(some.codes).tolist() == counts
+    assert len(set(some.rows.tolist())) == sum(counts)
 
 
 def test_a_splitter_sees_the_classes_of_all_rows():
@@ -123,18 +108,6 @@ def test_a_splitter_sees_the_classes_of_all_rows():
     # rows 1 and 4 are absent: they count as the first class, and are in no fold
     assert samples.folds(asks) == [([0, 1, 2], [3])]
     assert asks.y == [1, 0, 0, 1, 0, 0]
-
-
-def test_nothing_is_renumbered_where_no_row_is_absent():
-    one = KernelExpansion(Gaussian(1.0), np.ones((1, 1)), np.ones((1, 1)), np.zeros(1), np.array([1]))
-    assert Samples.of(np.zeros((6, 1))).original(one) is one
-
-
-def test_some_keep_the_shares_of_three_classes(rng):
-    codes = np.repeat([0, 1, 2], [600, 300, 100])
-    some = Samples.of(np.zeros((1000, 1)), codes=codes, n_classes=3).some(100, rng)
-    assert np.bincount(some.codes).tolist() == [60, 30, 10]
-    assert len(set(some.rows.tolist())) == 100
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
