@@ -1,11 +1,10 @@
 """A small part of ``python -m tests.fuzz``, and proof that it can find something."""
 
-import numpy as np
 import pytest
 
 from fewkern.io import ModelFileError, records
 from tests.fuzz.lies import closed, opened
-from tests.fuzz.models import answers, load_bytes, subjects
+from tests.fuzz.models import load_bytes, subjects
 from tests.fuzz.mutate import MUTATIONS
 from tests.fuzz.run import many
 
@@ -14,14 +13,6 @@ def test_damaged_files_are_refused_or_predict(tmp_path):
     counts, wrong = many(range(300), 0, tmp_path)
     assert not wrong
     assert {name.partition(": ")[2] for name in counts} == {"refused", "predicted"}
-
-
-def test_intact_files_answer_as_the_model_did(tmp_path):
-    for subject in subjects():
-        found = answers(load_bytes(subject.content, tmp_path), subject.samples)
-        assert found.keys() == subject.answers.keys()
-        for method, value in subject.answers.items():
-            np.testing.assert_equal(found[method], value, err_msg=f"{subject.name}, {method}")
 
 
 def test_every_mutation_changes_files(rng):

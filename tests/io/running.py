@@ -1,17 +1,22 @@
-"""Run what was exported: C through a shared library, ONNX through a runtime."""
+"""Run what was exported: C from a compiler, ONNX in a runtime, JavaScript in node, SQL in SQLite."""
 
 import ctypes
 import importlib.util
+import json
+import math
 import re
 import shutil
+import sqlite3
 import subprocess
 import warnings
+from contextlib import closing
 
 import numpy as np
 import pytest
 
-from fewkern import to_c, to_onnx
+from fewkern import to_c, to_js, to_onnx, to_sql
 from fewkern.io.describe import plan
+from fewkern.io.plan import LogSum
 
 TYPES = {"double": (ctypes.c_double, np.float64), "float": (ctypes.c_float, np.float32)}
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
@@ -106,7 +111,8 @@ def c_calls(described):
         calls["decision"] = (described.n_scores, "m_decision(x, out);")
         if described.classes.probable:
             calls["probabilities"] = (count, "m_predict_proba(x, out);")
-        calls["label"] = (1, "out[0] = (T)m_predict(x); if (!m_class_name((int)out[0])) return 3;")
+        outside = f"if (m_class_name(-1) || m_class_name({count})) return 5;"
+        calls["label"] = (1, f"out[0] = (T)m_predict(x); if (!m_class_name((int)out[0])) return 3; {outside}")
         copy = f"for (int i = 0; i < {count}; i++) {{ out[i] = (T)s[i]; k -= s[i]; }}"
         if described.set_threshold is not None:
             calls["set"] = (count, f"int s[{count}], k = m_predict_set(x, s); {copy} if (k) return 4;")
@@ -191,10 +197,18 @@ TOLERANCE = {"double": 1e-10, "float": 1e-4}
 
 
 def assert_exported(folder, model, X, tolerances=TOLERANCE, truth=None, **trust):
-    """C and ONNX say of the rows of ``X`` what the model says, in every type of ``tolerances``."""
+    """Every language says of the rows of ``X`` what the model says, C and ONNX in every type of ``tolerances``.
+
+    JavaScript and SQL have doubles only, and SQL has no densities, splines, intervals and sets.
+    """
     truth = expected(model, X, **trust) if truth is None else truth
     for dtype, tolerance in tolerances.items():
         assert_same(run_sanitized(folder, model, X, dtype, **trust), truth, tolerance)
+    if "double" in tolerances:
+        parts = plan(model, "double", "to_sql").sums
+        if not any(isinstance(part, LogSum) or part.kind == "spline" for part in parts):
+            assert_sql(model, X, truth, tolerances["double"])
+        assert_same(run_js(folder, model, X, truth, **trust), truth, tolerances["double"])
     pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
     for dtype, tolerance in tolerances.items():
         with warnings.catch_warnings():
@@ -224,3 +238,84 @@ def run_reference(proto, X, dtype="float"):
 def _feed(X, dtype):
     """The inputs: ``X``, or what was given by name, as with texts."""
     return X if isinstance(X, dict) else {"X": np.asarray(X, dtype=TYPES[dtype][1])}
+
+
+NODE = shutil.which("node")
+_MODULE = """
+import * as model from "./model.mjs";
+import {{ readFileSync }} from "node:fs";
+const rows = JSON.parse(readFileSync(0, "utf8"));
+console.log(JSON.stringify(rows.map((x) => ({{ {calls} }}))));
+"""
+# By the names of ONNX.
+_CALLS = {
+    "label": "predict",
+    "probabilities": "predictProba",
+    "decision": "decision",
+    "log_density": "logDensity",
+    "set": "predictSet",
+    "lower": "interval",
+    "upper": "interval",
+    "novelty": "novelty",
+    "is_novel": "isNovel",
+}
+
+
+def plain_rows(X):
+    """Rows of an array or a data frame as JSON has them: null where a cell is missing."""
+    if hasattr(X, "to_dict"):
+        return X.astype(object).where(X.notna(), None).to_dict("records")
+    return [[None if np.isnan(one) else one for one in row] for row in np.asarray(X, float).tolist()]
+
+
+def run_js(folder, model, X, names, **trust):
+    """These outputs of the module at rows, by the names of ONNX; skips where there is no node."""
+    if NODE is None:
+        pytest.skip("node is not installed")
+    text = to_js(model, folder / "model.mjs", **trust)
+    variable = "transform" if "as transform" in text.rsplit("export", 1)[1] else "predict"
+    calls = ", ".join(f"{name}: model.{_CALLS.get(name, variable)}(x)" for name in names)
+    (folder / "run.mjs").write_text(_MODULE.format(calls=calls))
+    command, rows = [NODE, str(folder / "run.mjs")], json.dumps(plain_rows(X))
+    done = subprocess.run(command, input=rows, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    if "set" in names:
+        labels = plan(model, "double", "to_js").classes.labels.tolist()
+        rows = [row | {"set": [label in row["set"] for label in labels]} for row in rows]
+    out = {name: np.array([row[name] for row in rows]) for name in names}
+    out |= {name: out[name][..., end] for end, name in enumerate(("lower", "upper")) if name in out}
+    return {name: value[:, None] if name != "label" and value.ndim == 1 else value for name, value in out.items()}
+
+
+def assert_sql(model, X, truth, tolerance=1e-10):
+    """The expressions of everything that the model says give it: labels, scores, probabilities, values."""
+    outputs = {"probabilities": "predict_proba", "decision": "decision"}
+    outputs["variable"] = "transform" if hasattr(model, "transform") else "predict"
+    asked = [(to_sql(model), truth["label"])] if "label" in truth else []
+    for name in outputs.keys() & truth.keys():
+        columns = truth[name].T
+        asked += [(to_sql(model, output=outputs[name], number=i), column) for i, column in enumerate(columns)]
+    frame, rows = hasattr(X, "columns"), plain_rows(X)
+    names = list(X) if frame else [f"x{i}" for i in range(np.shape(X)[1])]
+    expressions, values = zip(*asked)
+    answers = run_sql(expressions, names, [list(row.values()) for row in rows] if frame else rows)
+    for found, value in zip(zip(*answers), values):
+        if value.dtype.kind == "f":
+            atol = max(tolerance, 1e-10) * max(1, np.abs(value).max())
+            np.testing.assert_allclose(np.array(found, float), value, rtol=0, atol=atol)
+        else:
+            assert list(found) == value.tolist()
+
+
+def run_sql(expressions, columns, rows):
+    """Values of expressions at rows of a table, from SQLite; exp is registered where it was built without it."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("SELECT exp(1.0)")
+        except sqlite3.OperationalError:
+            connection.create_function("exp", 1, math.exp)
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        connection.execute(f"CREATE TABLE data ({quoted})")
+        connection.executemany(f"INSERT INTO data VALUES ({', '.join('?' * len(columns))})", rows)
+        return connection.execute(f"SELECT {', '.join(expressions)} FROM data ORDER BY rowid").fetchall()

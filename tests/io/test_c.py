@@ -15,8 +15,6 @@ from fewkern import (
     ForwardDensity,
     KernelExpansion,
     ParzenDensity,
-    load,
-    save,
     to_c,
 )
 from fewkern.datasets import make_banana
@@ -76,22 +74,6 @@ def test_any_label_is_one_literal_and_any_name_stays_in_its_comment(text):
     assert comment.isascii()
     assert comment.isprintable()
     assert not any(mark in comment for mark in ("*/", "/*", "??"))
-
-
-def test_labels_and_feature_names_of_all_kinds_compile(tmp_path):
-    pd = pytest.importorskip("pandas")
-    labels = np.array(['say "no"', "a\\b", "tab\t??/ */", "żółw", "100%"], dtype=object)
-    X, _ = make_banana(100)
-    y = labels[np.arange(100) % 5]
-    frame = pd.DataFrame(X, columns=["/* length */", "ünit ??/"])
-    model = FeatureVectorDiscriminant(max_vectors=4).fit(frame, y)
-    text = to_c(model)
-    assert "x holds the 2 features of one sample, in this order:" in text
-    assert r" *   1  \xfcnit ? ?/" in text
-    code = compiled(tmp_path, model)
-    assert [code.label(i) for i in range(5)] == sorted(labels)
-    assert code.label(5) is None
-    assert code.label(-1) is None
 
 
 def test_the_file_is_also_cpp(tmp_path, banana):
@@ -163,11 +145,6 @@ def test_path_and_name(tmp_path, banana):
 def test_a_name_that_c_does_not_allow(name, banana):
     with pytest.raises(ValueError, match=r"to_c: name must be a C identifier .* got "):
         to_c(banana[2], name=name)
-
-
-def test_a_saved_model_gives_the_same_file(tmp_path, banana):
-    _, _, model = banana
-    assert to_c(load(save(model, tmp_path / "m.npz"))) == to_c(model)
 
 
 def test_a_header_beside_the_file(tmp_path, banana):

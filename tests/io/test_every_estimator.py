@@ -1,4 +1,4 @@
-"""Every estimator, with every kernel that can be written out, gives the same in C and in ONNX as in Python."""
+"""Every estimator, with every kernel that can be written out, gives the same in every language as in Python."""
 
 import functools
 
@@ -94,7 +94,7 @@ def cases():
 
 @pytest.mark.filterwarnings("ignore:[A-Za-z]*Density.*:UserWarning")
 @pytest.mark.parametrize(("model", "binary"), list(cases()))
-def test_c_and_onnx_say_what_the_model_says(model, binary, tmp_path):
+def test_exports_say_what_the_model_says(model, binary, tmp_path):
     X, three, two, new = samples()
     y = two if binary else three
     if is_regressor(model):

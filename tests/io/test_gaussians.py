@@ -204,23 +204,6 @@ def test_float32_models(rng, tmp_path):
 # files
 
 
-def test_round_trips_are_exact(noisy, classes, rng, tmp_path):
-    for i, (X, _, model) in enumerate((noisy, classes)):
-        new = around(X, rng)
-        again = load(save(model, tmp_path / str(i)))
-        np.testing.assert_array_equal(again.predict(new), model.predict(new))
-        np.testing.assert_array_equal(again.novelty(new), model.novelty(new))
-        np.testing.assert_array_equal(again.vectors_, model.vectors_)
-        np.testing.assert_array_equal(again.feature_importances_, model.feature_importances_)
-        assert again.novelty_threshold() == model.novelty_threshold()
-        assert to_c(again, coverage=0.9) == to_c(model, coverage=0.9)
-        if hasattr(model, "predict_proba"):
-            np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
-            np.testing.assert_array_equal(again.predict_set(new), model.predict_set(new))
-        else:
-            np.testing.assert_array_equal(again.predict_interval(new), model.predict_interval(new))
-
-
 @pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
 def test_arrays_without_columns_survive(given, rng, tmp_path):
     X = table(rng)
@@ -243,30 +226,22 @@ E = "expansion_."
     ("change", "message"),
     [
         (set_array(E + "coef", lambda a: a[:-1]), r"GaussianExpansion.coef has \d+ rows, but its basis \d+"),
-        (set_array(E + "coef", lambda a: a * np.nan), r"GaussianExpansion.coef holds NaN or infinity"),
         (set_array(E + "coef", lambda a: a[:, 0]), r"GaussianExpansion.coef has the shape"),
-        (set_array(E + "coef", lambda a: a.astype(int)), r"GaussianExpansion.coef has the type int64"),
-        (set_array(E + "coef", lambda a: a * 0 + 1e303), r"gives NaN or infinity, or nearly so"),
         (set_array(E + "slopes", lambda a: a[:-1]), r"GaussianExpansion.slopes has 2 rows, but its basis 3"),
-        (set_array(E + "slopes", lambda a: a[:, :-1]), r"GaussianExpansion.slopes has the shape"),
         (set_array(E + "offset", lambda a: a[:-1]), r"GaussianExpansion.offset has the shape"),
         (set_array(E + "basis.vectors", lambda a: a[:, :-1]), r"GaussianBasis.scales has the shape"),
         (set_array(E + "basis.vectors", lambda a: a[:-1]), r"GaussianBasis.inverse_widths has the shape"),
-        (set_array(E + "basis.vectors", lambda a: a * np.inf), r"GaussianBasis.vectors holds NaN or infinity"),
         (set_array(E + "basis.scales", lambda a: a - 1e3), r"GaussianBasis.scales holds numbers below 0"),
         (set_array(E + "basis.inverse_widths", lambda a: -a), r"GaussianBasis.inverse_widths holds numbers that are n"),
-        (set_array(E + "basis.inverse_widths", lambda a: 0 * a), r"inverse_widths holds numbers that are not above 0"),
         (set_array(E + "basis.directions", lambda a: a[:-1]), r"GaussianBasis.directions has the shape"),
         (set_array(E + "basis.linear", lambda a: a[:-1]), r"GaussianBasis.linear has the shape"),
         (set_array(E + "basis.preparation.knots", turned), r"the knots of a preparation must ascend"),
         (set_array(E + "basis.preparation.values", turned), r"the values of a preparation must ascend"),
         (set_array(E + "basis.preparation.knots", lambda a: a[:-1]), r"Preparation.values has the shape"),
-        (set_array(E + "basis.preparation.knots", lambda a: a * np.nan), r"Preparation.knots holds NaN or infinity"),
         (lambda s, _: part(s, "expansion_").update(basis=None), r"GaussianExpansion.basis is None"),
         (lambda s, _: part(s, "expansion_").update(basis=s["novelty_"]), r"GaussianExpansion.basis is Novelty"),
         (lambda s, _: part(s, "expansion_", "basis").update(preparation=3.0), r"GaussianBasis.preparation is 3.0"),
         (lambda s, _: part(s, "novelty_").update(preparation="x"), r"Novelty.preparation is 'x'"),
-        (lambda s, _: s.update(n_features_in_=2), r"could not be broadcast"),
         (lambda s, _: s.update(expansion_=part(s, "expansion_")["basis"]), r"'GaussianBasis' object is not callable"),
     ],
 )

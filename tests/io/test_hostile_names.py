@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fewkern import FeatureVectorDiscriminant, load, save, to_c, to_onnx
+from fewkern import FeatureVectorDiscriminant, load, save, to_c, to_onnx, to_sql
 from fewkern.arrays.texts import printable
 from fewkern.datasets import make_banana
 from fewkern.io import ModelFileError
@@ -48,17 +48,15 @@ def test_c(model, tmp_path):
     frame, fitted = model
     text = to_c(fitted, name="m")
     assert text.isascii()
+    assert f"x holds the {len(HOSTILE)} features of one sample, in this order:" in text
+    # no line ends with a backslash, which would glue the next line to it
+    assert not [line for line in text.splitlines() if line.endswith("\\")]
     # the head is one comment, and nothing of a name is outside of it
     head, rest = text.split("*/", 1)
     assert head.count("/*") == 1
     assert "injected" not in rest.replace(c_string(HOSTILE[1]), "")
     found = run_sanitized(tmp_path, fitted, frame.to_numpy(), "double")
     assert found["label"].tolist() == fitted.predict(frame).tolist()
-
-
-def test_a_comment_cannot_be_continued(model):
-    """No line of the head ends with a backslash, which would glue the next line to it."""
-    assert not [line for line in to_c(model[1]).splitlines() if line.endswith("\\")]
 
 
 def test_onnx(model):
@@ -81,26 +79,20 @@ def test_model_file(model, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("label", "message"),
+    ("write", "label", "message"),
     [
-        ("a\0b", r"the label 'a\\x00b' holds a NUL, which ends a text in C"),
-        ("\ud800", r"the label '\\ud800' cannot be written as UTF-8; rename the class"),
-        ("x" * 5000, r"has 5000 bytes, and C guarantees texts of 4095; rename the class"),
+        (to_c, "a\0b", r"the label 'a\\x00b' holds a NUL, which ends a text in C"),
+        (to_c, "\ud800", r"the label '\\ud800' cannot be written as UTF-8; rename the class"),
+        (to_c, "x" * 5000, r"has 5000 bytes, and C guarantees texts of 4095; rename the class"),
+        (to_onnx, "\ud800", r"the label '\\ud800' cannot be written as UTF-8; rename the class"),
+        (to_sql, "a\0b", r"'a\\x00b' holds a NUL, which ends a text in SQL; rename it"),
     ],
 )
-def test_labels_that_c_cannot_hold(label, message):
+def test_labels_that_cannot_be_written(write, label, message):
     X, y = make_banana(60)
     fitted = FeatureVectorDiscriminant(max_vectors=3).fit(X, np.array(["fine", label], dtype=object)[y])
-    with pytest.raises(ValueError, match=f"to_c: .*{message}"):
-        to_c(fitted)
-
-
-def test_a_label_that_onnx_cannot_hold():
-    pytest.importorskip("onnx", reason="onnx is not installed (pip install 'fewkern[export]')")
-    X, y = make_banana(60)
-    fitted = FeatureVectorDiscriminant(max_vectors=3).fit(X, np.array(["fine", "\ud800"], dtype=object)[y])
-    with pytest.raises(ValueError, match=r"to_onnx: the label '\\ud800' cannot be written as UTF-8; rename the class"):
-        to_onnx(fitted)
+    with pytest.raises(ValueError, match=f"{write.__name__}: .*{message}"):
+        write(fitted)
 
 
 ESCAPES = "\x1b]0;title\x07 \x9b31m \u202e \u2066 \0 \x7f \u2028 \U000e0001"

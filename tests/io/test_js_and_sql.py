@@ -1,10 +1,9 @@
-"""The plan as a JavaScript module and as an SQL expression, against predict."""
+"""A JavaScript module and an SQL expression: tables, files, and what they refuse. ``assert_exported`` runs both."""
 
 import json
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -14,66 +13,8 @@ import fewkern
 from fewkern import FeatureVectorRegressor, KernelClassifier, KernelRegressor, to_js, to_sql
 from fewkern.datasets import make_sinc
 from fewkern.kernels import Gaussian, Laplacian, LinearSpline, Polynomial
-from tests.io.elsewhere import plain_rows, run_js, run_sql
-from tests.io.running import assert_same, expected
-from tests.io.test_every_estimator import cases, samples
-
-
-def fitted(model, binary):
-    X, three, two, new = samples()
-    y = np.sin(X[:, :2]) if is_regressor(model) else two if binary else three
-    return clone(model).fit(X, y), new
-
-
-@pytest.mark.filterwarnings("ignore:[A-Za-z]*Density.*:UserWarning")
-@pytest.mark.parametrize(("model", "binary"), list(cases()))
-def test_javascript_says_what_the_model_says(model, binary, tmp_path):
-    model, new = fitted(model, binary)
-    truth = expected(model, new)
-    assert_same(run_js(tmp_path, to_js(model), new.tolist(), truth), truth, 1e-10)
-
-
-def sql_truth(model, X):
-    """Expressions of everything that a model says, and what they should give."""
-    truth, found = expected(model, X), {}
-    for name, value in truth.items():
-        if name == "label":
-            found[to_sql(model)] = value
-            continue
-        transforms = "transform" if hasattr(model, "transform") else "predict"
-        output = {"probabilities": "predict_proba", "variable": transforms}.get(name, name)
-        found |= {to_sql(model, output=output, number=i): value[:, i] for i in range(value.shape[1])}
-    return found
-
-
-def assert_sql(model, X, columns, rows):
-    truth = sql_truth(model, X)
-    for found, value in zip(zip(*run_sql(list(truth), columns, rows)), truth.values()):
-        if value.dtype.kind == "f":
-            np.testing.assert_allclose(np.array(found, float), value, rtol=0, atol=1e-10 * max(1, np.abs(value).max()))
-        else:
-            assert list(found) == value.tolist()
-
-
-SQL = [case for case in cases() if "Density" not in case.id and "spline" not in case.id]
-
-
-@pytest.mark.parametrize(("model", "binary"), SQL)
-def test_sql_says_what_the_model_says(model, binary):
-    model, new = fitted(model, binary)
-    assert_sql(model, new, ["x0", "x1", "x2"], new.tolist())
-
-
-@pytest.mark.parametrize("binary", [True, False])
-def test_shares_of_least_squares(binary, tmp_path):
-    X, three, two, new = samples()
-    y = two if binary else three
-    last = np.flatnonzero(y == np.unique(y)[-1])
-    model = fewkern.SparseKernelFisher(alpha=0.05).fit(np.delete(X, last[4:], axis=0), np.delete(y, last[4:]))
-    assert model.class_scores_.shares is not None
-    truth = expected(model, new)
-    assert_same(run_js(tmp_path, to_js(model), new.tolist(), truth), truth, 1e-10)
-    assert_sql(model, new, ["x0", "x1", "x2"], new.tolist())
+from tests.io.running import assert_same, assert_sql, run_js, run_sql
+from tests.io.test_every_estimator import samples
 
 
 @pytest.fixture(scope="module")
@@ -96,20 +37,14 @@ def test_tables_with_gaps_and_texts(frame, tmp_path):
     model = fewkern.TableModel(max_vectors=6, holdout=0).fit(data.assign(y=y), "y")
     new = data.copy()
     new.loc[1, "wood"], new.loc[2, "wood"] = None, "larch"
-    rows, text = plain_rows(new), to_js(model)
+    truth = {"label": model.predict(new), "probabilities": model.predict_proba(new)}
+    assert_same(run_js(tmp_path, model, new, truth), truth, 1e-10)
+    assert_sql(model, new, truth)
+    text = (tmp_path / "model.mjs").read_text()
     assert "</script>" not in text
     assert text.isascii()
-    found = run_js(tmp_path, text, rows, ["label", "probabilities"])
-    assert found["label"].tolist() == model.predict(new).tolist()
-    np.testing.assert_allclose(found["probabilities"], model.predict_proba(new), atol=1e-10)
-    cells = [list(row.values()) for row in rows]
-    asked = [to_sql(model), to_sql(model, output="predict_proba", number=0)]
-    label, share = zip(*run_sql(asked, list(data), cells))
-    assert list(label) == model.predict(new).tolist()
-    np.testing.assert_allclose(share, model.predict_proba(new)[:, 0], atol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore:Found unknown categories:UserWarning")
 def test_pipelines_with_gaps_and_texts(frame, tmp_path):
     data, y = frame
     columns = make_column_transformer(
@@ -118,45 +53,23 @@ def test_pipelines_with_gaps_and_texts(frame, tmp_path):
         (OrdinalEncoder(categories=[["low", "mid", "top"]]), ["grade"]),
     )
     model = make_pipeline(columns, KernelClassifier(max_vectors=6)).fit(data, y)
-    rows = plain_rows(data)
-    found = run_js(tmp_path, to_js(model), rows, ["label", "probabilities"])
-    assert found["label"].tolist() == model.predict(data).tolist()
-    np.testing.assert_allclose(found["probabilities"], model.predict_proba(data), atol=1e-10)
-    cells = [list(row.values()) for row in rows]
-    (label,) = zip(*run_sql([to_sql(model)], list(data), cells))
-    assert list(label) == model.predict(data).tolist()
+    truth = {"label": model.predict(data), "probabilities": model.predict_proba(data)}
+    assert_same(run_js(tmp_path, model, data, truth), truth, 1e-10)
+    assert_sql(model, data, truth)
     # a grade that is none of its categories is an error in Python: no label, no probability
-    other = {**rows[1], "grade": "none"}
-    assert run_js(tmp_path, to_js(model), [other], ["label"])["label"].tolist() == [None]
+    other = data[1:2].assign(grade="none")
+    assert run_js(tmp_path, model, other, ["label"])["label"].tolist() == [None]
     asked = [to_sql(model), to_sql(model, output="predict_proba")]
-    assert run_sql(asked, list(data), [list(other.values())]) == [(None, None)]
-
-
-def test_javascript_intervals_sets_and_novelty(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (200, 2))
-    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(200)
-    model, rows = KernelRegressor(max_vectors=8).fit(X, y), 1.5 * X[:20]
-    trust = {"coverage": 0.8, "false_alarms": 0.1}
-    truth = expected(model, rows, **trust)
-    assert_same(run_js(tmp_path, to_js(model, **trust), rows.tolist(), truth), truth, 1e-9)
-    scaled = FeatureVectorRegressor(max_vectors=8).fit(X, y + np.exp(X[:, 1]) * rng.standard_normal(200) / 5)
-    assert scaled.intervals_.scale is not None
-    truth = expected(scaled, rows, coverage=0.8)
-    assert_same(run_js(tmp_path, to_js(scaled, coverage=0.8), rows.tolist(), truth), truth, 1e-9)
-    X, three, _, new = samples()
-    classifier = KernelClassifier(max_vectors=6).fit(X, three)
-    sets = run_js(tmp_path, to_js(classifier, coverage=0.9), new.tolist(), ["set"])["set"]
-    assert sets == [classifier.classes_[row].tolist() for row in classifier.predict_set(new, 0.9)]
+    assert run_sql(asked, list(data), other.values.tolist()) == [(None, None)]
 
 
 def test_numbers_of_json_and_names_of_columns(tmp_path):
-    X, y = make_sinc(60)
-    model = KernelRegressor(n_vectors=4).fit(X, y)
-    text = to_js(model, tmp_path / "m.mjs")
-    assert (tmp_path / "m.mjs").read_text() == text
+    pandas = pytest.importorskip("pandas")
+    model = KernelRegressor(n_vectors=4).fit(*make_sinc(60))
+    text = to_js(model)
     assert json.loads(text.split("const model = ")[1].split(";\n")[0])["columns"] == ["x0"]
-    by_name = run_js(tmp_path, text, [{"x0": 0.25}], ["variable"])["variable"]
+    by_name = run_js(tmp_path, model, pandas.DataFrame({"x0": [0.25]}), ["variable"])["variable"]
+    assert (tmp_path / "model.mjs").read_text() == text
     np.testing.assert_allclose(by_name[:, 0], model.predict([[0.25]]), atol=1e-12)
 
 

@@ -3,33 +3,24 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.metrics import pairwise
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 import fewkern
 from fewkern import load, save
 from fewkern.datasets import make_banana
 from fewkern.io.save import write_atomically
-from fewkern.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial
+from fewkern.kernels import Function
 from tests.fuzz.lies import closed, opened
-
-MODELS = [
-    fewkern.FeatureVectorSelector(max_vectors=6),
-    fewkern.FeatureVectorSelector(max_vectors=6, rule="greedy", projection="symmetric"),
-    fewkern.FeatureVectorRegressor(max_vectors=6),
-    fewkern.FeatureVectorDiscriminant(max_vectors=6, class_weight={0: 1.0, 1: 2.0}),
-    fewkern.FeatureVectorDiscriminant(max_vectors=6),
-    fewkern.KernelClassifier(max_vectors=6),
-    fewkern.KernelRegressor(max_vectors=6),
-    fewkern.FeatureVectorPCA(n_components=2, max_vectors=6, fit_inverse_transform=True),
-]
-METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
+from tests.fuzz.models import answers, subjects
 
 
 @pytest.fixture
@@ -42,65 +33,49 @@ def file(data, tmp_path):
     return save(fewkern.FeatureVectorDiscriminant(max_vectors=6).fit(*data), tmp_path / "model.npz")
 
 
-def assert_same(one, other, X):
-    for method in METHODS:
-        if hasattr(one, method):
-            np.testing.assert_array_equal(getattr(other, method)(X), getattr(one, method)(X), err_msg=method)
+def assert_same_again(model, samples, folder):
+    """What was loaded has the same class, parameters and attributes, says the same, and can be fitted again."""
+    again = load(save(model, folder / "m"))
+    assert type(again) is type(model)
+    np.testing.assert_equal(answers(again, samples), answers(model, samples))
+    if not isinstance(model, BaseEstimator) or isinstance(model, Pipeline):  # of these, test_saved_pipelines
+        return
+    assert repr(again.get_params()) == repr(model.get_params())
+    assert set(vars(again)) == set(vars(model)) - {"_warm", "_fitted_to", "_supports"}
+    assert getattr(again, "kernel_", None) == getattr(model, "kernel_", None)
+    if hasattr(model, "classes_"):
+        assert again.classes_.dtype == model.classes_.dtype
+    if hasattr(model, "path_"):
+        np.testing.assert_array_equal(again.path_.error, model.path_.error)
+        assert again.path_.chosen == model.path_.chosen
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
-def test_round_trip(model, data, tmp_path):
+def test_round_trip(tmp_path):
+    """Every estimator, kernel and step, functions alone, and tables."""
+    for subject in subjects():
+        assert_same_again(subject.model, subject.samples, tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:[A-Za-z]*Density.*:UserWarning")
+def test_more_round_trips(data, tmp_path):
+    """Units of widths, sparse vectors behind a scaler, classes of every type, names of columns, nested pipelines."""
     X, y = data
-    fitted = clone(model).fit(X, y)
-    path = save(fitted, tmp_path / "model")
-    assert path.name == "model.npz"
-    again = load(path)
-    assert type(again) is type(fitted)
-    assert repr(again.get_params()) == repr(fitted.get_params())
-    assert_same(fitted, again, X)
-    hidden = {"_warm", "_fitted_to"}
-    assert set(vars(again)) == set(vars(fitted)) - hidden
-    assert again.n_features_in_ == 2
-    if hasattr(fitted, "inverse_"):
-        T = fitted.transform(X)
-        np.testing.assert_array_equal(again.inverse_transform(T), fitted.inverse_transform(T))
-    if hasattr(fitted, "path_"):
-        np.testing.assert_array_equal(again.path_.error, fitted.path_.error)
-        assert again.path_.chosen == fitted.path_.chosen
-    again.fit(X, y)
-
-
-@pytest.mark.parametrize(
-    "kernel", [Gaussian([0.5, 1.0]), Laplacian(0.5), Polynomial(2), Linear(), LinearSpline(), "precomputed"], ids=str
-)
-def test_every_kernel(kernel, data, tmp_path):
-    X, y = data
-    X = Gaussian(1.0)(X, X) if kernel == "precomputed" else X
-    fitted = fewkern.FeatureVectorDiscriminant(kernel=kernel, max_vectors=5).fit(X, y)
-    assert_same(fitted, load(save(fitted, tmp_path / "m.npz")), X)
-
-
-@pytest.mark.parametrize("dtype", [object, str])
-def test_string_classes_and_feature_names(dtype, data, tmp_path):
-    pd = pytest.importorskip("pandas")
-    X, y = data
-    frame = pd.DataFrame(X)
-    frame.columns = ["längs", "quer"]
-    fitted = fewkern.FeatureVectorDiscriminant(max_vectors=5).fit(frame, np.array(["ja", "nein"], dtype=dtype)[y])
-    again = load(save(fitted, tmp_path / "m.npz"))
-    assert again.classes_.tolist() == ["ja", "nein"]
-    assert again.classes_.dtype == fitted.classes_.dtype
-    assert list(again.feature_names_in_) == ["längs", "quer"]
-    assert_same(fitted, again, frame)
-
-
-def test_sparse_vectors(data, tmp_path):
-    X, y = data
-    X = sp.csr_matrix(np.where(X > 0.5, X, 0.0))
-    fitted = make_pipeline(MaxAbsScaler(), fewkern.FeatureVectorDiscriminant(kernel="linear")).fit(X, y)
-    again = load(save(fitted, tmp_path / "m.npz"))
-    assert sp.issparse(again[-1].vectors_)
-    assert_same(fitted, again, X)
+    frame = pd.DataFrame(X, columns=["längs", "quer"])
+    some = sp.csr_matrix(np.where(X > 0.5, X, 0.0))
+    small, kernels = fewkern.FeatureVectorDiscriminant(max_vectors=5), fewkern.kernels
+    scalers = ["passthrough", make_pipeline(MinMaxScaler((-1, 2)), RobustScaler()), None, StandardScaler()]
+    for model, samples, target in (
+        (fewkern.FeatureVectorSelector(kernel=kernels.Laplacian(unit="range"), max_vectors=5), X, None),
+        (fewkern.FeatureVectorSelector(kernel=kernels.Gaussian(unit="common"), max_vectors=5), X, None),
+        (clone(small).set_params(class_weight={0: 1.0, 1: 2.0}), X, y),
+        (clone(small), frame, np.array(["ja", "nein"], dtype=str)[y]),
+        (make_pipeline(MaxAbsScaler(), fewkern.FeatureVectorDiscriminant(kernel="linear")), some, y),
+        (make_pipeline(*scalers, clone(small)), frame, y),
+        (make_pipeline(*scalers, fewkern.ForwardDensity()), frame, y),
+        (fewkern.FeatureVectorRegressor(max_vectors=10), X, X + np.exp(X[:, 1:]) * np.sin(99 * X)),
+    ):
+        assert_same_again(model.fit(samples, target), samples, tmp_path)
+        load(tmp_path / "m.npz").fit(samples, target)
 
 
 def test_arrays_of_other_libraries_become_numpy(data, tmp_path, foreign):
@@ -112,58 +87,37 @@ def test_arrays_of_other_libraries_become_numpy(data, tmp_path, foreign):
     np.testing.assert_array_equal(again.predict(X), np.asarray(fitted.predict(to(X))))
 
 
-def test_a_function_of_the_user_is_refused(data, tmp_path):
-    X, y = data
-    for kernel in (lambda A, B: A @ B.T, Function(lambda A, B: A @ B.T)):
-        fitted = fewkern.FeatureVectorRegressor(kernel=kernel).fit(X, y)
-        with pytest.raises(TypeError, match="a function of your own as kernel, or a generator as random_state"):
-            save(fitted, tmp_path / "m.npz")
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            fewkern.FeatureVectorRegressor(kernel=pairwise.rbf_kernel),
+            "a function of your own as kernel, or a generator",
+        ),
+        (fewkern.FeatureVectorRegressor(kernel=Function(pairwise.rbf_kernel)), "a function of your own as kernel"),
+        (
+            fewkern.FeatureVectorSelector(random_state=np.random.default_rng(0), max_vectors=3),
+            r"FeatureVectorSelector.random_state is a Generator, which cannot be saved",
+        ),
+        (Ridge(), "save: expected a fitted estimator of fewkern, a pipeline with one, or an expansion, got Ridge"),
+        (
+            make_pipeline(PCA(2), fewkern.FeatureVectorDiscriminant(max_vectors=3)),
+            r"save: Pipeline.steps\[0\]\[1\] is a PCA, which cannot be saved. A file may hold",
+        ),
+    ],
+)
+def test_what_cannot_be_saved(model, message, data, tmp_path):
+    with pytest.raises(TypeError, match=message):
+        save(model.fit(*data), tmp_path / "m.npz")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_generator_as_random_state_is_refused_with_its_name(data, tmp_path):
-    fitted = fewkern.FeatureVectorSelector(random_state=np.random.default_rng(0), max_vectors=3).fit(data[0])
-    with pytest.raises(TypeError, match=r"FeatureVectorSelector.random_state is a Generator, which cannot be saved"):
-        save(fitted, tmp_path / "m.npz")
-
-
-def test_other_models_are_refused(tmp_path):
-    with pytest.raises(
-        TypeError, match="save: expected a fitted estimator of fewkern, a pipeline with one, or an expansion, got Ridge"
-    ):
-        save(Ridge(), tmp_path / "m.npz")
-
-
-@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 2)), MaxAbsScaler(), RobustScaler()])
-def test_pipelines_of_scalers(scaler, data, tmp_path):
-    pd = pytest.importorskip("pandas")
-    X, y = data
-    frame = pd.DataFrame(X, columns=["long", "wide"])
-    for steps, samples in (
-        ([scaler, fewkern.FeatureVectorDiscriminant(max_vectors=5)], X),
-        (
-            ["passthrough", make_pipeline(scaler, StandardScaler()), fewkern.FeatureVectorRegressor(max_vectors=5)],
-            frame,
-        ),
-        ([scaler, None, fewkern.FeatureVectorPCA(n_components=2, max_vectors=5)], X),
-        ([scaler, fewkern.ForwardDensity()], frame),
-    ):
-        fitted = make_pipeline(*steps).fit(samples, y)
-        again = load(save(fitted, tmp_path / "m.npz"))
-        assert repr(again) == repr(fitted)
-        assert_same(fitted, again, samples)
-        again.fit(samples, y)
-
-
-def test_a_pipeline_with_a_step_that_cannot_be_saved(data, tmp_path):
-    model = fewkern.FeatureVectorDiscriminant(max_vectors=3)
-    with pytest.raises(
-        TypeError, match=r"save: Pipeline.steps\[0\]\[1\] is a PCA, which cannot be saved. A file may hold"
-    ):
-        save(make_pipeline(PCA(2), model).fit(*data), tmp_path / "m.npz")
-    folder = str(tmp_path / "cache")
+def test_a_pipeline_with_a_folder_is_not_written(data, tmp_path):
+    model = make_pipeline(
+        StandardScaler(), fewkern.FeatureVectorSelector(max_vectors=3), memory=str(tmp_path / "cache")
+    )
     with pytest.raises(ValueError, match=r"nothing was written \(Pipeline.memory must be None in a file"):
-        save(make_pipeline(StandardScaler(), model, memory=folder).fit(*data), tmp_path / "m.npz")
+        save(model.fit(*data), tmp_path / "m.npz")
     assert not (tmp_path / "m.npz").exists()
 
 
@@ -191,13 +145,6 @@ def test_a_kernel_that_contradicts_itself_is_not_written(tmp_path, data, field, 
     setattr(model.kernel_, field, value)
     with pytest.raises(ValueError, match="could not be read back, so nothing was written"):
         save(model, tmp_path / "m.npz")
-
-
-@pytest.mark.parametrize("kernel", [fewkern.kernels.Laplacian(unit="range"), fewkern.kernels.Gaussian(unit="common")])
-def test_units_of_widths_are_kept(tmp_path, data, kernel):
-    model = fewkern.FeatureVectorSelector(kernel=kernel, max_vectors=5).fit(*data)
-    again = load(save(model, tmp_path / "m.npz"))
-    assert (again.kernel, again.kernel_) == (model.kernel, model.kernel_)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
@@ -254,21 +201,6 @@ def test_other_formats_are_refused(file, version):
     with pytest.raises(
         ValueError, match=rf"fewkern 9.9 wrote it in format {version!r}, and this fewkern reads format 1; ins"
     ):
-        load(file)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda header: header.pop("model"),
-        lambda header: header["model"].update(object="Popen"),
-        lambda header: header["model"]["state"]["expansion_"]["state"].update(colour="red"),
-        lambda header: header["model"]["state"]["vectors_"].update(array="a999"),
-    ],
-)
-def test_headers_that_say_something_else(file, change):
-    rewrite(file, change)
-    with pytest.raises(ValueError, match=r"model.npz is not an intact fewkern model file"):
         load(file)
 
 

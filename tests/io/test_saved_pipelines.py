@@ -158,23 +158,6 @@ def test_what_an_imputer_takes_for_missing(mark, tmp_path):
     np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
 
 
-def test_steps_that_make_tables_go_on_making_tables(frame, tmp_path):
-    table, y = frame
-    model = make_pipeline(PREPARED["given categories, dropped, passed"](), StandardScaler(), MODEL)
-    model.set_output(transform="pandas").fit(table, y)
-    other = again(model, tmp_path)
-    assert list(other[:-1].transform(table).columns) == list(model[:-1].transform(table).columns)
-    assert_same_steps(model, other, table)
-
-
-def test_what_was_exported_can_be_exported_again(frame, tmp_path):
-    table, y = frame
-    model = make_pipeline(PREPARED["numbers and texts"](), MODEL).fit(table, y)
-    other = again(model, tmp_path)
-    assert to_c(other) == to_c(model)
-    assert to_onnx(other).SerializeToString() == to_onnx(model).SerializeToString()
-
-
 @pytest.mark.parametrize(
     "selection",
     [

@@ -14,13 +14,11 @@ from fewkern import (
     KernelRegressor,
     RecursiveSVM,
     SparseKernelFisher,
-    load,
-    save,
     to_c,
     to_onnx,
 )
 from fewkern.datasets import make_banana
-from fewkern.kernels import Gaussian, Laplacian, Polynomial
+from fewkern.kernels import Laplacian, Polynomial
 from tests.io.running import assert_exported
 
 TOLERANCE = {"double": 1e-9, "float": 2e-4}
@@ -107,18 +105,6 @@ def test_what_cannot_be_written(model, asked, message):
     model.fit(*make_banana(80))
     with pytest.raises(ValueError, match=message):
         to_c(model, **asked)
-
-
-def test_saved_and_loaded(new, tmp_path):
-    X, y = wavy(2, heteroscedastic=True)
-    model = FeatureVectorRegressor(max_vectors=10).fit(X, y)
-    again = load(save(model, tmp_path / "regressor"))
-    np.testing.assert_array_equal(again.predict_interval(new), model.predict_interval(new))
-    np.testing.assert_array_equal(again.novelty(new), model.novelty(new))
-    classifier = FeatureVectorDiscriminant(kernel=Gaussian(1.0), max_vectors=30).fit(*make_banana(100))
-    again = load(save(classifier, tmp_path / "classifier"))
-    np.testing.assert_array_equal(again.predict_set(new, 0.95), classifier.predict_set(new, 0.95))
-    assert again.novelty_threshold() == classifier.novelty_threshold()
 
 
 def test_a_model_without_held_out_values_says_so(new):

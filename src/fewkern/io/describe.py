@@ -26,7 +26,7 @@ from fewkern.density.classes import ClassMixtures
 from fewkern.density.mixture import KernelMixture
 from fewkern.io.pipelines import LinearEnd, identity, prepare, split_end
 from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum, Vector
-from fewkern.io.trial import is_fitted
+from fewkern.io.trial import first_step, is_fitted
 from fewkern.select.base import interval_quantiles
 
 _KINDS: dict[type, Any] = {
@@ -183,7 +183,7 @@ def _unwrap(model: Any, caller: str) -> Prepared:
     if isinstance(end, Preparing):
         raise TypeError(f"{caller}: a {type(end).__name__} prepares its rows itself; export it without the pipeline.")
     _expansions(end.transformer if isinstance(end, LinearEnd) else end, caller)  # says first if it is not ours
-    count = int(model.n_features_in_)
+    count = int(first_step(model).n_features_in_)  # a pipeline asks its first place, even if it is empty
     features = prepare(before, count, caller)
     names = next((_names(step) for step in (*before, end) if _names(step)), None)
     return Prepared(end, features.scaling, names, notes=features.notes(), inputs=features.inputs(count))

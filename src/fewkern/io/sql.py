@@ -178,7 +178,7 @@ def _expression(described: Plan, output: str, number: int | None) -> str:
     part = described.sums[0]
     assert isinstance(part, Sum)
     values = chain.step("f", _values(part, chain, u))
-    if described.classes is None:
+    if described.classes is None or output == described.values:
         return chain.close(values[_place(number, len(values), output)])
     return _class_output(described.classes, chain, values, (output, number))
 

@@ -128,7 +128,7 @@ def try_function(function: Any, budget: Budget) -> None:
 
 def _try_table(model: Any, samples: Any) -> None:
     """Steps with names of features hand tables to each other, and must agree on the names."""
-    names = getattr(_first_step(model), "feature_names_in_", None)
+    names = getattr(first_step(model), "feature_names_in_", None)
     if names is None or is_sparse(samples) or not isinstance(model, Pipeline):
         return
     try:
@@ -205,7 +205,7 @@ def _check_finite(answer: Any, n: int, where: str) -> None:
 
 def _trial_samples(model: Any, budget: Budget) -> Any:
     """A few of the model's own vectors; where these are not samples, one row of ones."""
-    first, vectors = _first_step(model), getattr(_last_step(model), "vectors_", None)
+    first, vectors = first_step(model), getattr(_last_step(model), "vectors_", None)
     d: Any = first.n_features_in_
     if type(d) is not int or d < 1:
         raise ValueError(f"{type(model).__name__}.n_features_in_ is {d!r}")
@@ -243,9 +243,10 @@ def _categories(step: Any, d: int) -> dict[int, Any]:
     return found
 
 
-def _first_step(model: Any) -> Any:
+def first_step(model: Any) -> Any:
+    """What sees the samples first: the model itself, or a step of a pipeline that is not empty."""
     steps = [step for _, step in getattr(model, "steps", ()) if not is_no_step(step)]
-    return _first_step(steps[0]) if steps else model
+    return first_step(steps[0]) if steps else model
 
 
 def _last_step(model: Any) -> Any:
