@@ -30,9 +30,10 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import fewkern
 from fewkern import compress
-from fewkern.compression import Agreement, CompressedClassifier, CompressedTransformer
+from fewkern.compression import Agreement, CompressedClassifier
 from fewkern.compression.sources import teacher
 from fewkern.core.gaussians import GaussianExpansion
+from fewkern.core.scores import ClassScores
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
 from tests.checks.everyone import assert_same_outputs
@@ -79,76 +80,49 @@ def svc():
     return SVC(C=10.0).fit(X, y)
 
 
-@pytest.mark.parametrize("model", CLASSIFIERS, ids=name)
-def test_a_classifier(model):
-    X, y, _ = data()
-    model = clone(model).fit(X, np.where(y == 1, "up", "down"))
-    found = teacher(model)
-    if not hasattr(model, "expansion_"):
-        np.testing.assert_allclose(found.values(X)[:, 0], model.decision_function(X), atol=1e-9)
+KINDS = (is_classifier, is_regressor, is_outlier_detector)
+
+
+def asked(model, X):
+    """The values of a model, a row for every sample."""
+    methods = ("decision_function", "predict") if any(kind(model) for kind in KINDS) else ("transform",)
+    method = next(method for method in methods if hasattr(model, method))
+    return np.reshape(getattr(model, method)(X), (len(X), -1))
+
+
+@pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSORS, *TRANSFORMERS, OneClassSVM(nu=0.2)], ids=name)
+def test_sums_of_kernels(model):
+    X, y, target = data()
+    if model in (REGRESSORS[2], REGRESSORS[5], REGRESSORS[6]):  # several outputs
+        target = np.stack([target, X[:, 1] ** 2], axis=1)
+    y = np.where(y == 1, "up", "down") if is_classifier(model) else target if is_regressor(model) else y
+    model = clone(model).fit(X, y)
+    found, truth = teacher(model), asked(model, X)
+    scores = getattr(model, "class_scores_", ClassScores())
+    np.testing.assert_allclose(scores.scores(found.values(X)), truth, atol=1e-9)
+    if found.function is not None:
         np.testing.assert_allclose(found.function(X), found.values(X), atol=1e-9)
     short = compress(model, X, tolerance=0.05)
-    assert is_classifier(short)
+    assert [kind(short) for kind in KINDS] == [kind(model) for kind in KINDS]
     assert isinstance(short.expansion_, GaussianExpansion)
     assert short.n_vectors_ <= len(found.vectors) // 2
-    assert short.classes_.tolist() == ["down", "up"]
-    assert np.mean(short.predict(X) == model.predict(X)) > 0.94
-    assert short.agreement_.decisions >= 0.95
-    assert short.decision_function(X).shape == model.decision_function(X).shape
-    assert hasattr(short, "predict_proba") == hasattr(model, "predict_proba")
-    assert hasattr(short, "transform") == hasattr(model, "transform")
+    assert short.agreement_.loss <= 0.05
+    assert np.std(asked(short, X) - truth) < 0.2 * np.std(truth)
+    for method in ("predict_proba", "decision_function", "transform"):
+        assert hasattr(short, method) == hasattr(model, method)
+    if hasattr(short, "get_feature_names_out"):
+        assert len(short.get_feature_names_out()) == truth.shape[1]
+    if hasattr(model, "score_samples"):
+        np.testing.assert_allclose(short.score_samples(X), model.score_samples(X), atol=0.5)
+    if is_regressor(model):
+        assert short.agreement_.decisions is None
+        assert short.predict(X).shape == model.predict(X).shape
+    elif hasattr(model, "classes_") and hasattr(short, "predict"):
+        assert short.classes_.tolist() == model.classes_.tolist()
+        assert np.mean(short.predict(X) == model.predict(X)) > 0.94
     if hasattr(model, "predict_proba"):
         assert np.abs(short.predict_proba(X) - model.predict_proba(X)).mean() < 0.1
         np.testing.assert_allclose(np.exp(short.predict_log_proba(X)), short.predict_proba(X), atol=1e-9)
-
-
-@pytest.mark.parametrize("model", REGRESSORS, ids=name)
-def test_a_regression(model):
-    X, _, y = data()
-    model = clone(model).fit(X, y)
-    found = teacher(model)
-    np.testing.assert_allclose(found.values(X)[:, 0], model.predict(X), atol=1e-9)
-    if found.function is not None:
-        np.testing.assert_allclose(found.function(X)[:, 0], model.predict(X), atol=1e-9)
-    short = compress(model, X)
-    assert is_regressor(short)
-    assert short.n_vectors_ < 0.5 * len(found.vectors)
-    assert short.agreement_.error <= 0.02
-    assert short.agreement_.decisions is None
-    assert short.predict(X).shape == (150,)
-    np.testing.assert_allclose(short.predict(X), model.predict(X), atol=0.15)
-
-
-@pytest.mark.parametrize("model", [REGRESSORS[2], REGRESSORS[5], REGRESSORS[6]], ids=name)
-def test_a_regression_with_several_outputs(model):
-    X, _, y = data()
-    model = clone(model).fit(X, np.stack([y, X[:, 1] ** 2], axis=1))
-    np.testing.assert_allclose(teacher(model).values(X), model.predict(X), atol=1e-9)
-    assert compress(model, X).predict(X).shape == (150, 2)
-
-
-@pytest.mark.parametrize("model", TRANSFORMERS, ids=name)
-def test_a_transformer(model):
-    X, y, _ = data()
-    model = clone(model).fit(X, y)
-    np.testing.assert_allclose(teacher(model).values(X), model.transform(X), atol=1e-9)
-    short = compress(model, X, tolerance=0.1)
-    assert isinstance(short, CompressedTransformer)
-    assert short.n_vectors_ <= 0.5 * len(teacher(model).vectors)
-    assert short.agreement_.error <= 0.1
-    assert short.transform(X).shape == model.transform(X).shape
-    assert len(short.get_feature_names_out()) == short.transform(X).shape[1]
-
-
-def test_outliers():
-    X, _, _ = data()
-    model = OneClassSVM(nu=0.2).fit(X)
-    short = compress(model, X, n_vectors=12, tolerance=0.1)
-    assert is_outlier_detector(short)
-    assert np.mean(short.predict(X) == model.predict(X)) > 0.9
-    assert set(short.predict(X)) == {-1, 1}
-    np.testing.assert_allclose(short.decision_function(X), model.decision_function(X), atol=0.5)
-    np.testing.assert_allclose(short.score_samples(X), model.score_samples(X), atol=0.5)
 
 
 def test_several_classes_of_an_svc_vote():
@@ -176,7 +150,7 @@ def test_probabilities_of_an_svc_are_matched():
 
 
 @pytest.mark.parametrize("kernel", [None, ConstantKernel(20.0) * RBF([1.0, 1.5])], ids=["default", "learned"])
-def test_a_gaussian_process_of_two_classes(kernel, tmp_path):
+def test_a_gaussian_process_of_two_classes(kernel):
     X, y, _ = data()
     model = GaussianProcessClassifier(kernel).fit(X, np.where(y == 1, "up", "down"))
     short = compress(model, X, n_vectors=15)
@@ -185,8 +159,6 @@ def test_a_gaussian_process_of_two_classes(kernel, tmp_path):
         assert np.abs(short.predict_proba(rows) - model.predict_proba(rows)).mean() < 0.02
     assert np.mean(short.predict(X) == model.predict(X)) > 0.96
     assert np.mean((teacher(model).values(X)[:, 0] > 0) == (model.predict(X) == "up")) == 1
-    fewkern.save(short, tmp_path / "m.npz")
-    assert_same_outputs(short, fewkern.load(tmp_path / "m.npz"), X)
 
 
 def test_a_gaussian_process_of_several_classes():
@@ -199,15 +171,6 @@ def test_a_gaussian_process_of_several_classes():
     short = compress(model, X, n_vectors=12)
     assert np.mean(short.predict(X) == model.predict(X)) > 0.97
     assert np.abs(short.predict_proba(X) - model.predict_proba(X)).mean() < 0.02
-
-
-def test_gaussian_processes_that_cannot_be_read():
-    X, y = load_iris(return_X_y=True)
-    pairs = GaussianProcessClassifier(multi_class="one_vs_one", optimizer=None).fit(X, y)
-    with pytest.raises(ValueError, match='whose pairs of classes give no probabilities; fit with "one_vs_rest"'):
-        compress(pairs, X)
-    with pytest.raises(NotFittedError, match="compress: this GaussianProcessClassifier is not fitted"):
-        compress(GaussianProcessClassifier(), X)
 
 
 @pytest.mark.parametrize("model", [GaussianProcessClassifier(optimizer=None), SVR(C=10.0)], ids=name)
@@ -263,8 +226,6 @@ def test_a_pipeline_keeps_its_scaler():
     assert np.mean(short.predict(frame) == model.predict(frame)) > 0.95
     without = compress(model, n_vectors=10, tolerance=0.2)
     assert np.mean(without.predict(frame) == model.predict(frame)) > 0.9
-    with pytest.raises(NotFittedError, match="compress: this Pipeline is not fitted"):
-        compress(clone(model), frame)
 
 
 def test_a_tolerance_out_of_reach_is_a_warning(svc):
@@ -276,31 +237,12 @@ def test_a_tolerance_out_of_reach_is_a_warning(svc):
 
 
 @pytest.mark.parametrize(
-    ("model", "error", "match"),
-    [
-        (SVC(), NotFittedError, "compress: this SVC is not fitted; call fit first"),
-        (GaussianProcessRegressor(), NotFittedError, "compress: this GaussianProcessRegressor is not fitted"),
-        (fewkern.FeatureVectorPCA(), NotFittedError, "compress: this FeatureVectorPCA is not fitted"),
-        (LogisticRegression(), NotFittedError, "compress: this LogisticRegression is not fitted"),
-        (
-            StandardScaler(),
-            TypeError,
-            "compress: cannot read a StandardScaler; expected a fitted classifier, regressor",
-        ),
-        ("svc", TypeError, "compress: cannot read a str"),
-    ],
-)
-def test_models_that_cannot_be_read(model, error, match):
-    with pytest.raises(error, match=match):
-        compress(model, data()[0])
-
-
-@pytest.mark.parametrize(
     "model",
     [
         SVC(kernel="poly"),
         SVC(kernel="sigmoid", C=0.1),
         SVR(kernel="linear"),
+        KernelRidge(kernel="linear"),
         KernelRidge(kernel="laplacian", gamma=0.3),
         KernelRidge(kernel=lambda x, y: float(x @ y + 1) ** 2),
         KernelPCA(2),
@@ -316,27 +258,12 @@ def test_other_kernels_are_imitated(model):
     model = clone(model).fit(X, target if is_regressor(model) else y)
     assert teacher(model).widths is None
     short = compress(model, X, n_vectors=5, tolerance=0.5)
-    method = "decision_function" if hasattr(model, "decision_function") else "predict"
     if hasattr(model, "predict_proba"):
         assert np.abs(short.predict_proba(X) - model.predict_proba(X)).mean() < 0.02
-        return
-    method = method if hasattr(model, method) else "transform"
-    values, truth = getattr(short, method)(X), getattr(model, method)(X)
-    assert np.std(values - truth) < 0.15 * np.std(truth)
-
-
-@pytest.mark.parametrize("kernel", [KernelRidge(kernel="linear"), SVR(kernel="linear")], ids=name)
-def test_a_linear_function_is_exact(kernel):
-    X, _, y = data()
-    model = clone(kernel).fit(X, y)
-    short = compress(model, X, n_vectors=1)
-    np.testing.assert_allclose(short.predict(X), model.predict(X), atol=1e-3)
-
-
-def test_kernel_values_cannot_be_compressed():
-    X, y, _ = data(40)
-    with pytest.raises(ValueError, match="compress: this SVC was fitted to kernel values; fit it to samples"):
-        compress(SVC(kernel="precomputed").fit(X @ X.T, y), X)
+    else:
+        truth = asked(model, X)
+        exact = getattr(model, "kernel", None) == "linear" and is_regressor(model)
+        assert np.std(asked(short, X) - truth) < (1e-3 if exact else 0.15) * np.std(truth)
 
 
 @pytest.mark.parametrize("seed", [900, 902, 903])
@@ -389,8 +316,6 @@ def test_agreement_is_measured_on_new_samples_where_they_are_given(svc):
         agreed = getattr(short, "agreement_", None) or short[-1].agreement_
         assert agreed.decisions == pytest.approx(np.mean(same))
         assert agreed.least == pytest.approx(min(np.mean(same[truth == c]) for c in np.unique(truth)))
-    with pytest.raises(ValueError, match="X has 1 features, but SVC is expecting 2 features"):
-        compress(svc, X, X_new=new[:, :1])
 
 
 VALUES_ONLY = [
@@ -403,7 +328,7 @@ VALUES_ONLY = [
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("model", VALUES_ONLY, ids=name)
-def test_any_classifier_is_imitated_by_its_values(model, classes, tmp_path):
+def test_any_classifier_is_imitated_by_its_values(model, classes):
     rng = np.random.default_rng(5)
     X = rng.uniform(-2, 2, (1200, 3))
     y = np.array(["a", "b", "c"])[(X[:, 0] + 0.3 * X[:, 1] > 0).astype(int) + (classes == 3) * (X[:, 1] > 0.8)]
@@ -416,8 +341,6 @@ def test_any_classifier_is_imitated_by_its_values(model, classes, tmp_path):
     assert hasattr(short, "predict_proba") == hasattr(model, "predict_proba")
     if hasattr(model, "predict_proba"):
         assert np.abs(short.predict_proba(X) - model.predict_proba(X)).mean() < 0.12
-    fewkern.save(short, tmp_path / "m.npz")
-    assert_same_outputs(short, fewkern.load(tmp_path / "m.npz"), X[:50])
 
 
 @pytest.mark.parametrize("model", [RandomForestRegressor(30, random_state=0), LinearRegression()], ids=name)
@@ -442,17 +365,6 @@ def test_a_detector_and_a_pipeline_of_unknown_form():
     assert np.corrcoef(short.score_samples(X), detector.score_samples(X))[0, 1] > 0.9
     forest = make_pipeline(StandardScaler(), RandomForestClassifier(20, random_state=0)).fit(X, y)
     assert np.mean(compress(forest, X, n_vectors=16, tolerance=0.3).predict(X) == forest.predict(X)) > 0.9
-    with pytest.raises(ValueError, match="a RandomForestClassifier has no vectors; pass X, samples to agree on"):
-        compress(forest)
-
-
-def test_several_outputs_of_classes_cannot_be_read():
-    X, y, _ = data(60)
-    model = RandomForestClassifier(5).fit(X, np.stack([y, y], axis=1))
-    with pytest.raises(
-        TypeError, match="this RandomForestClassifier has several outputs; compress one model per output"
-    ):
-        compress(model, X)
 
 
 @pytest.mark.parametrize("model", [KernelRidge(alpha=0.1, kernel="rbf", gamma=0.25), SVR(C=3.0, gamma=0.25)], ids=name)
@@ -484,31 +396,6 @@ def test_the_learner_itself(learner):
     assert compress(model, X, n_vectors=model.n_vectors_).expansion_ is model.expansion_
 
 
-def test_densities_are_no_sums_to_compress():
-    model = fewkern.ParzenDensity().fit(data(40)[0])
-    with pytest.raises(TypeError, match="compress: a ParzenDensity does not compute a sum of kernels with free coef"):
-        compress(model)
-
-
-def test_sparse_models(svc):
-    X, y, _ = data(60)
-    model = SVC().fit(sp.csr_array(X), y)
-    with pytest.raises(ValueError, match="compress: this SVC was fitted to sparse samples"):
-        compress(model)
-    with pytest.raises(TypeError, match="dense data is required"):
-        compress(svc, sp.csr_array(X))
-
-
-def test_bad_samples(svc):
-    X, _, _ = data()
-    with pytest.raises(ValueError, match="X has 1 features, but SVC is expecting 2 features"):
-        compress(svc, X[:, :1])
-    with pytest.raises(ValueError, match="the samples contain NaN or infinity"):
-        compress(svc, np.where(X > 1, np.nan, X))
-    with pytest.raises(TypeError, match="CompressedClassifier: a compressed model cannot be fitted"):
-        compress(svc, X, n_vectors=10, tolerance=0.2).fit(X)
-
-
 def test_a_compressed_model_can_be_compressed(svc):
     X, _, _ = data()
     first = compress(svc, X, n_vectors=20, tolerance=0.2)
@@ -523,6 +410,7 @@ MODELS = {
     "regressor": KernelRidge(kernel="rbf", gamma=0.3),
     "pca": KernelPCA(2, kernel="rbf", gamma=0.3),
     "detector": OneClassSVM(nu=0.2),
+    "forest": RandomForestClassifier(30, random_state=0),
     "discriminant": fewkern.FeatureVectorDiscriminant(n_vectors=20),
 }
 
@@ -557,31 +445,72 @@ def test_a_model_of_a_table_is_asked_for_its_columns():
     assert isinstance(short, fewkern.TableModel)
     assert short.estimator_.n_vectors_ == 3
     assert np.mean(short.predict(table) == long.predict(table)) > 0.95
-    with pytest.raises(ValueError, match="compress: a TableModel needs X, the rows of a table"):
-        compress(long)
-    with pytest.raises(TypeError, match="compress: cannot read a ndarray"):
-        compress(np.ones(3), X)
 
 
 def test_the_best_model_of_a_search():
     X, y, _ = data(80)
     search = GridSearchCV(SVC(), {"C": [1.0, 10.0]}, cv=2)
-    with pytest.raises(NotFittedError, match="compress: this GridSearchCV is not fitted"):
-        compress(search, X)
     short = compress(make_pipeline(StandardScaler(), search).fit(X, y), X, n_vectors=6, tolerance=0.9)
     assert short.steps[-1][1].n_vectors_ == 6
     assert compress(search.fit(X, y), X, n_vectors=6, tolerance=0.9).source_ == "SVC"
 
 
+X, y, _ = data(60)
+FOREST = RandomForestClassifier(5, random_state=0)
+ONE_VS_ONE = GaussianProcessClassifier(multi_class="one_vs_one", optimizer=None)
+
+
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("model", "given", "error", "message"),
     [
-        ({"n_vectors": 0}, "n_vectors must be None or a whole number of at least 1, got 0"),
-        ({"n_vectors": True}, "n_vectors must be .* got True"),
-        ({"tolerance": 1.5}, "tolerance must be a number in"),
-        ({"random_state": "abc"}, "random_state must be a whole number, .* got 'abc'"),
+        (SVC(), {}, NotFittedError, "this SVC is not fitted; call fit first"),
+        (GaussianProcessRegressor(), {}, NotFittedError, "this GaussianProcessRegressor is not fitted"),
+        (GaussianProcessClassifier(), {}, NotFittedError, "this GaussianProcessClassifier is not fitted"),
+        (fewkern.FeatureVectorPCA(), {}, NotFittedError, "this FeatureVectorPCA is not fitted"),
+        (LogisticRegression(), {}, NotFittedError, "this LogisticRegression is not fitted"),
+        (make_pipeline(StandardScaler(), SVC()), {}, NotFittedError, "this Pipeline is not fitted"),
+        (GridSearchCV(SVC(), {"C": [1.0]}), {}, NotFittedError, "this GridSearchCV is not fitted"),
+        (StandardScaler(), {}, TypeError, "cannot read a StandardScaler; expected a fitted classifier, regressor"),
+        ("svc", {}, TypeError, "cannot read a str"),
+        (np.ones(3), {}, TypeError, "cannot read a ndarray"),
+        (fewkern.ParzenDensity().fit(X), {}, TypeError, "a ParzenDensity does not compute a sum of kernels with free"),
+        (
+            clone(FOREST).fit(X, np.stack([y, y], 1)),
+            {},
+            TypeError,
+            "this RandomForestClassifier has several outputs; com",
+        ),
+        (clone(FOREST).fit(X, y), {"X": None}, ValueError, "a RandomForestClassifier has no vectors; pass X, samples"),
+        (fewkern.TableModel(holdout=0).fit(X, y), {"X": None}, ValueError, "a TableModel needs X, the rows of a table"),
+        (
+            ONE_VS_ONE.fit(X, np.arange(60) % 3),
+            {},
+            ValueError,
+            'pairs of classes give no probabilities; fit with "one_',
+        ),
+        (
+            SVC(kernel="precomputed").fit(X @ X.T, y),
+            {},
+            ValueError,
+            "this SVC was fitted to kernel values; fit it to s",
+        ),
+        (SVC().fit(sp.csr_array(X), y), {}, ValueError, "this SVC was fitted to sparse samples"),
+        (None, {"X": sp.csr_array(X)}, TypeError, "dense data is required"),
+        (None, {"X": X[:, :1]}, ValueError, "X has 1 features, but SVC is expecting 2 features"),
+        (None, {"X_new": X[:, :1]}, ValueError, "X has 1 features, but SVC is expecting 2 features"),
+        (None, {"X": np.where(X > 1, np.nan, X)}, ValueError, "the samples contain NaN or infinity"),
+        (None, {"n_vectors": 0}, ValueError, "n_vectors must be None or a whole number of at least 1, got 0"),
+        (None, {"n_vectors": True}, ValueError, "n_vectors must be .* got True"),
+        (None, {"tolerance": 1.5}, ValueError, "tolerance must be a number in"),
+        (None, {"random_state": "abc"}, ValueError, "random_state must be a whole number, .* got 'abc'"),
     ],
 )
-def test_settings_that_are_not_allowed(svc, given, message):
-    with pytest.raises(ValueError, match=f"compress: {message}"):
-        compress(svc, **given)
+def test_refusals(svc, model, given, error, message):
+    with pytest.raises(error, match=message) as raised:
+        compress(svc if model is None else model, **{"X": X, **given})
+    assert str(raised.value).startswith("compress: ") or model is None
+
+
+def test_a_compressed_model_cannot_be_fitted(svc):
+    with pytest.raises(TypeError, match="CompressedClassifier: a compressed model cannot be fitted"):
+        compress(svc, n_vectors=10, tolerance=0.9).fit(X)
