@@ -27,13 +27,15 @@ def test_solve_triangular(A, rng, foreign, lower, transposed, columns):
     np.testing.assert_allclose(back(there), expected)
 
 
-def test_cholesky_of_definite_semi_definite_and_indefinite(A, rng):
+def test_cholesky_of_definite_semi_definite_and_indefinite(A, rng, foreign):
+    to, _ = foreign
     np.testing.assert_allclose(linalg.cholesky_psd(A), np.linalg.cholesky(A))
     low = rng.standard_normal((6, 2))
     C = linalg.cholesky_psd(low @ low.T)
     np.testing.assert_allclose(C @ C.T, low @ low.T, atol=1e-6)
-    with pytest.raises(ValueError, match="not positive semi-definite, not even after a jitter"):
-        linalg.cholesky_psd(-A)
+    for indefinite in (-A, to(-A)):
+        with pytest.raises(ValueError, match="not positive semi-definite, not even after a jitter"):
+            linalg.cholesky_psd(indefinite)
 
 
 def test_generalized_eigenvalues(A, rng, foreign):
@@ -89,6 +91,7 @@ def test_solve_definite_solves_or_says_that_it_cannot(rng):
     np.testing.assert_allclose(definite @ linalg.solve_definite(definite, B), B, atol=1e-10)
     indefinite = definite - 1.1 * np.linalg.eigvalsh(definite)[0] * np.eye(5)
     assert linalg.solve_definite(indefinite, B) is None
+    assert linalg.solve_or_none(np.zeros((2, 2)), np.ones(2)) is None
 
 
 @pytest.mark.parametrize("solve", [linalg.cholesky_psd, lambda A: linalg.solve_or_none(A, A[:, 0])])
@@ -103,13 +106,6 @@ def test_memory_that_ran_out_is_not_taken_for_a_singular_matrix(solve, monkeypat
     monkeypatch.setattr(xp.linalg, "solve", fails)
     with pytest.raises(RuntimeError, match="out of memory"):
         solve(np.eye(2))
-
-
-def test_singular_matrices(foreign):
-    to, _ = foreign
-    assert linalg.solve_or_none(np.zeros((2, 2)), np.ones(2)) is None
-    with pytest.raises(ValueError, match="not positive semi-definite"):
-        linalg.cholesky_psd(to(-np.eye(2)))
 
 
 def test_divide_where_divides_nowhere_else(foreign):

@@ -1,5 +1,6 @@
 """What a loop tells about itself: bars on a terminal, lines elsewhere, nothing unless asked."""
 
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -41,35 +42,20 @@ def interrupted(look):
         raise KeyboardInterrupt
 
 
-def test_nothing_unless_asked(capsys):
-    with progress(Model(verbose=False), "work", 3) as step:
-        step(1)
-    assert said(capsys) == []
-
-
-def test_one_line_at_the_end_of_a_short_loop(capsys, clock):
-    with progress(Model(verbose=True), "work", 3) as step:
-        for done in (1, 2, 3):
+@pytest.mark.parametrize(
+    ("verbose", "total", "seconds", "lines"),
+    [
+        (False, 3, [0.0], []),
+        (True, 3, [0.0, 0.0, 0.0], ["3 of 3, 0.0 s, done"]),
+        (True, None, [0.0] * 7, ["7, 0.0 s, done"]),
+        (1, 100, range(1, 14), ["5 of 100, 5.0 s", "10 of 100, 10.0 s", "13 of at most 100, 13.0 s, done"]),
+    ],
+)
+def test_lines_at_the_end_and_at_intervals_if_asked(verbose, total, seconds, lines, capsys, clock):
+    with progress(Model(verbose), "work", total) as step:
+        for done, clock.seconds in enumerate(map(float, seconds), start=1):
             step(done)
-    assert said(capsys) == ["Model: work: 3 of 3, 0.0 s, done"]
-
-
-def test_a_long_loop_says_at_intervals_how_far_it_is(capsys, clock):
-    with progress(Model(verbose=1), "work", 100) as step:
-        for done in range(1, 14):
-            clock.seconds = float(done)
-            step(done)
-    assert said(capsys) == [
-        "Model: work: 5 of 100, 5.0 s",
-        "Model: work: 10 of 100, 10.0 s",
-        "Model: work: 13 of at most 100, 13.0 s, done",
-    ]
-
-
-def test_a_loop_of_unknown_length(capsys, clock):
-    with progress(Model(verbose=True), "work", None) as step:
-        step(7)
-    assert said(capsys) == ["Model: work: 7, 0.0 s, done"]
+    assert said(capsys) == [f"Model: work: {line}" for line in lines]
 
 
 def test_an_interrupted_loop_says_where_it_stopped(capsys, clock):
@@ -113,7 +99,7 @@ def test_a_bar_is_closed_when_the_loop_is_interrupted(monkeypatch):
 
 def test_lines_on_a_terminal_without_rich(capsys, clock, monkeypatch):
     on_a_terminal(monkeypatch)
-    monkeypatch.setitem(__import__("sys").modules, "rich.progress", None)
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
     with progress(Model(verbose=True), "work", 3) as step:
         step(3)
     assert said(capsys) == ["Model: work: 3 of 3, 0.0 s, done"]

@@ -11,6 +11,8 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ import numpy as np
 from fewkern.io import archive
 
 Generator = np.random.Generator
+# What is done to the header and the arrays of a file.
+Change = Callable[[dict[str, Any], dict[str, Any]], object]
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
@@ -80,6 +84,45 @@ def find(node: Any, key: str) -> list[dict[str, Any]]:
     if not isinstance(node, dict):
         return []
     return [node] * (key in node) + [found for item in node.values() for found in find(item, key)]
+
+
+GONE = object()
+
+
+def put(place: str, value: Any) -> Change:
+    """Another value at a place: "expansion_.coef", or "OneHotEncoder:settings" in the first step of that class.
+
+    A function changes an array, and ``GONE`` removes what is there.
+    """
+
+    def change(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        owner, _, path = place.rpartition(":")
+        nodes = [node for node in find(header["model"], "object") if not owner or node["object"] == owner]
+        *before, last = path.split(".")
+        state = nodes[0]["state"]
+        for name in before:
+            state = state[name]["state"]
+        if value is GONE:
+            del state[last]
+        elif callable(value):
+            node = state[last]
+            node = node["tuple"][0] if "tuple" in node else node
+            name = node.get("array", "changed")
+            arrays[name] = value(arrays.get(name))
+            node.clear()
+            node["array"] = name
+        else:
+            state[last] = value
+
+    return change
+
+
+def tamper(path: Path, *changes: Change) -> None:
+    """Change a file; its checksum is right."""
+    header, arrays = opened(path.read_bytes())
+    for change in changes:
+        change(header, arrays)
+    path.write_bytes(closed(header, arrays))
 
 
 def stretched(content: bytes, side: int, factor: int) -> bytes:

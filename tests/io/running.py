@@ -21,21 +21,24 @@ from fewkern.io.plan import LogSum
 TYPES = {"double": (ctypes.c_double, np.float64), "float": (ctypes.c_float, np.float32)}
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+CPP_COMPILER = shutil.which("g++") or shutil.which("clang++")
+
+
+def build(folder, *arguments, compiler=COMPILER):
+    """Run a compiler in a folder; skips where there is none."""
+    if compiler is None:
+        pytest.skip("there is no compiler of C or C++ (gcc and g++, or clang) on this machine")
+    done = subprocess.run([compiler, *arguments, "-lm"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def compile_library(folder, *texts, options=STRICT):
-    """A shared library from C texts; skips where there is no compiler."""
-    if COMPILER is None:
-        pytest.skip("there is no C compiler (cc, gcc or clang) on this machine")
-    sources = []
-    for i, text in enumerate(texts):
-        sources.append(folder / f"model{i}.c")
-        sources[-1].write_text(text, encoding="ascii")
-    library = folder / "models.so"
-    command = [COMPILER, *options, "-shared", "-fPIC", *map(str, sources), "-o", str(library), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return ctypes.CDLL(str(library))
+    """A shared library from C texts."""
+    names = [f"model{i}.c" for i in range(len(texts))]
+    for name, text in zip(names, texts):
+        (folder / name).write_text(text, encoding="ascii")
+    build(folder, *options, "-shared", "-fPIC", *names, "-o", "models.so")
+    return ctypes.CDLL(str(folder / "models.so"))
 
 
 class Compiled:
@@ -129,8 +132,6 @@ def run_sanitized(folder, model, X, dtype, **trust):
 
     The file is compiled with the address and undefined-behaviour sanitizers, and every output has just enough room.
     """
-    if COMPILER is None:
-        pytest.skip("there is no C compiler (cc, gcc or clang) on this machine")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rounding; that is tested elsewhere
         described, text = plan(model, dtype, "to_c", **trust), to_c(model, name="m", dtype=dtype, **trust)
@@ -138,9 +139,7 @@ def run_sanitized(folder, model, X, dtype, **trust):
     steps = "".join(STEP.format(size=size, call=call) for size, call in calls.values())
     source, binary = folder / f"{dtype}.c", folder / f"{dtype}.out"
     source.write_text(text + re.sub(r"\bT\b", dtype, PROGRAM.replace("STEPS", steps)), encoding="ascii")
-    command = [COMPILER, *SANITIZED, str(source), "-o", str(binary), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    build(folder, *SANITIZED, source.name, "-o", binary.name)
     with np.errstate(over="ignore"):  # what no float can hold is infinite there
         rows = np.ascontiguousarray(X, dtype=TYPES[dtype][1])
     ran = subprocess.run([str(binary)], input=rows.tobytes(), capture_output=True, check=False)

@@ -1,5 +1,4 @@
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from fewkern import (
 from fewkern.datasets import make_banana
 from fewkern.io.c_text import c_comment, c_library, c_number, c_string
 from fewkern.kernels import Linear
-from tests.io.running import COMPILER, STRICT, compile_library, compiled
+from tests.io.running import CPP_COMPILER, STRICT, build, compile_library, compiled
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +76,11 @@ def test_any_label_is_one_literal_and_any_name_stays_in_its_comment(text):
 
 
 def test_the_file_is_also_cpp(tmp_path, banana):
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("there is no C++ compiler (g++ or clang++) on this machine")
     X, _, model = banana
     for i, each in enumerate([model, ParzenDensity(bandwidth=0.5).fit(X[:20])]):
         path = tmp_path / f"model{i}.c"
         to_c(each, path)
-        command = [compiler, "-x", "c++", "-Wall", "-Wextra", "-pedantic", "-Werror", "-c", str(path)]
-        done = subprocess.run([*command, "-o", str(tmp_path / "m.o")], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        build(tmp_path, "-x", "c++", "-Wall", "-Wextra", "-pedantic", "-Werror", "-c", path.name, compiler=CPP_COMPILER)
 
 
 @pytest.mark.parametrize("dtype", ["float", "double"])
@@ -158,12 +152,8 @@ int main(void) {{ float x[banana_N_FEATURES] = {{{x}}}; return banana_predict(x)
 """
     (tmp_path / "main.c").write_text(program)
     (tmp_path / "both.c").write_text(program.replace('"banana.h"', '"banana.c"', 1))
-    if COMPILER is None:
-        pytest.skip("there is no C compiler (cc, gcc or clang) on this machine")
     for sources in (["main.c", "banana.c"], ["both.c"]):
-        command = [COMPILER, *STRICT, *sources, "-o", "program", "-lm"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        build(tmp_path, *STRICT, *sources, "-o", "program")
         ran = subprocess.run([str(tmp_path / "program")], check=False).returncode
         assert ran == np.flatnonzero(model.classes_ == model.predict(X[:1])[0])[0]
     to_c(model, tmp_path / "banana.txt")

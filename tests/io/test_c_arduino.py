@@ -1,6 +1,5 @@
 """The Arduino sketch: its folder, and what it answers, compiled on this machine with stubs of String and Serial."""
 
-import shutil
 import subprocess
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorPCA, ForwardDensity, KernelClassifier, KernelRegressor, to_c
 from fewkern.datasets import make_banana
-from tests.io.running import COMPILER, STRICT
+from tests.io.running import CPP_COMPILER, STRICT, build
 
 STUB = r"""
 #include <cstdio>
@@ -34,16 +33,9 @@ WOOD = np.where(y > 0, "ash", "birch")
 def answers(folder, model, lines, dtype):
     """What the sketch of a model says to lines on the serial port."""
     to_c(model, folder / "m" / "m.ino", name="m", dtype=dtype)
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if COMPILER is None or compiler is None:
-        pytest.skip("there is no compiler of C and C++ (gcc and g++, or clang) on this machine")
     (folder / "m" / "main.cpp").write_text(STUB)
-    for command in (
-        [COMPILER, *STRICT, "-c", "m.c", "-o", "m.o"],
-        [compiler, "-Wall", "-Wextra", "-Werror", "main.cpp", "m.o", "-o", "m", "-lm"],
-    ):
-        done = subprocess.run(command, cwd=folder / "m", capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+    build(folder / "m", *STRICT, "-c", "m.c")
+    build(folder / "m", "-Wall", "-Wextra", "-Werror", "main.cpp", "m.o", "-o", "m", compiler=CPP_COMPILER)
     ran = subprocess.run([str(folder / "m" / "m")], input="\n".join(lines), capture_output=True, text=True, check=True)
     return ran.stdout.splitlines()
 

@@ -5,9 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fewkern
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, KernelClassifier, KernelRegressor, to_c
@@ -94,16 +91,6 @@ def test_far_out_the_sum_holds_still(tmp_path):
     got, base = explained(tmp_path, model, far, 1, "float")
     np.testing.assert_allclose(got[:2].sum(axis=1) + base, model.predict(far[:2])[:, None], rtol=0, atol=1e-3)
     assert np.isnan(got[2]).any()
-
-
-def test_features_of_one_input_are_added_up(tmp_path):
-    X, f = rows()
-    steps = make_column_transformer((OneHotEncoder(sparse_output=False), [1]), (StandardScaler(), [0, 2, 3]))
-    model = make_pipeline(steps, KernelRegressor(n_vectors=10)).fit(X, f)
-    truth = model[-1].explain(model[0].transform(X)).values
-    got, _ = explained(tmp_path, model, X, 1)
-    np.testing.assert_allclose(got[:, 1, 0], truth[:, :3].sum(axis=1), atol=1e-10)
-    np.testing.assert_allclose(got[:, [0, 2, 3], 0], truth[:, 3:], atol=1e-10)
 
 
 def test_tables_with_texts_and_gaps(tmp_path):

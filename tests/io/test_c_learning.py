@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewkern import FeatureVectorRegressor, KernelClassifier, KernelRegressor, load, save, to_c
-from tests.io.running import COMPILER, SANITIZED, STRICT, TYPES, Compiled, compile_library
+from tests.io.running import SANITIZED, STRICT, TYPES, Compiled, build, compile_library
 
 LOOP = """
 void m_loop(const T *X, const Y *y, int n, T forgetting);
@@ -156,8 +156,6 @@ def test_what_is_not_finite_is_not_learned(tmp_path):
 
 def test_the_sanitizers_find_nothing(tmp_path):
     """In a program of its own: updates, an error, a merge with what it sent before."""
-    if COMPILER is None:
-        pytest.skip("there is no C compiler (cc, gcc or clang) on this machine")
     main = """
 #include <string.h>
 int main(void)
@@ -174,9 +172,7 @@ int main(void)
 }
 """
     (tmp_path / "m.c").write_text(to_c(fitted("three"), name="m", dtype="float", update=True) + main)
-    command = [COMPILER, *SANITIZED, "-Wconversion", "-Wdouble-promotion", "-Wshadow", str(tmp_path / "m.c"), "-lm"]
-    done = subprocess.run([*command, "-o", str(tmp_path / "m")], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    build(tmp_path, *SANITIZED, "-Wconversion", "-Wdouble-promotion", "-Wshadow", "m.c", "-o", "m")
     assert subprocess.run([str(tmp_path / "m")], check=False).returncode == 0
 
 

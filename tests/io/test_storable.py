@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import fewkern
-from fewkern import FeatureVectorSelector, load, save
+from fewkern import FeatureVectorSelector
 from fewkern.arrays import storable as registry
 from fewkern.arrays.storable import floats, indices, samples, storable, stored_classes
 from fewkern.datasets import make_banana
@@ -150,14 +150,6 @@ def test_an_array_that_is_used_twice_is_stored_once():
 )
 def test_values_fit_type_hints(value, hint, expected):
     assert fits(value, hint) is expected
-
-
-def test_what_a_class_calls_transient_is_not_stored(tmp_path, rng):
-    X = rng.normal(size=(30, 2))
-    model = fewkern.KernelRegressor(n_vectors=3).partial_fit(X, X[:, 0])
-    hidden = set(fewkern.KernelRegressor._transient)
-    assert hidden <= set(vars(model))
-    assert set(vars(load(save(model, tmp_path / "m")))) == set(vars(model)) - hidden
 
 
 def test_a_parameter_that_the_file_does_not_know_gets_its_default():
