@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,14 +20,6 @@ _LOGISTIC_STEPS, _LOGISTIC_TOL = 60, 1e-5
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
-@dataclass(frozen=True)
-class Minimum:
-    """The best point that a search has seen."""
-
-    x: Vector
-    value: float
-
-
 def minimize_smooth(
     function: Callable[[Vector], tuple[float, Vector]],
     start: Vector,
@@ -36,8 +27,8 @@ def minimize_smooth(
     max_iter: int,
     tol: float,
     watch: Callable[[int, Vector], bool] | None = None,
-) -> Minimum:
-    """Minimise ``function`` (value and gradient) by L-BFGS-B, without bounds.
+) -> tuple[Vector, float]:
+    """The best point that L-BFGS-B sees of ``function`` (value and gradient), without bounds, and its value.
 
     Parameters
     ----------
@@ -56,8 +47,7 @@ def minimize_smooth(
         nonlocal best
         # a broken line search asks for points that are no numbers; there is nothing to evaluate, and it ends
         value, gradient = function(x) if math.isfinite(x.sum()) else (math.inf, x)
-        finite = math.isfinite(value + gradient.sum())
-        if not finite:
+        if not math.isfinite(value + gradient.sum()):
             # a line search needs a number that says "too far"
             return max(1e10, 1e10 * abs(best[0])) if np.isfinite(best[0]) else 1e10, np.zeros_like(x)
         if value < best[0]:
@@ -81,7 +71,7 @@ def minimize_smooth(
             callback=after_step,
             options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
         )
-    return Minimum(best[1], best[0])
+    return best[1], best[0]
 
 
 def indicators(codes: Vector, n_classes: int) -> Vector:
@@ -145,6 +135,6 @@ def fit_logistic(
     if begin is not None:
         W, b = begin
         first = np.concatenate([(factor.T @ W).ravel(), b + mean @ W])
-    found = minimize_smooth(loss, first, max_iter=_LOGISTIC_STEPS, tol=tol)
-    W = inverse.T @ found.x[:-q].reshape(-1, q)
-    return W, found.x[-q:] - mean @ W if math.isfinite(found.value) else constant
+    x, value = minimize_smooth(loss, first, max_iter=_LOGISTIC_STEPS, tol=tol)
+    W = inverse.T @ x[:-q].reshape(-1, q)
+    return W, x[-q:] - mean @ W if math.isfinite(value) else constant

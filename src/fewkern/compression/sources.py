@@ -132,10 +132,6 @@ def _kernel_ridge(model: KernelRidge) -> Teacher:
     return Teacher(_asked(model.predict), model.X_fit_, widths=width, function=function)
 
 
-def _kernel_pca(model: KernelPCA) -> Teacher:
-    return Teacher(_asked(model.transform), model.X_fit_, widths=_width(model, model.gamma_))
-
-
 def _gaussian_process(model: GaussianProcessRegressor) -> Teacher:
     """The mean of the process."""
     check_fitted(model, "alpha_")  # a process gives predictions before it is fitted
@@ -219,19 +215,11 @@ def _centred_scores(method: Callable[[Any], Any]) -> Callable[[Array], Array]:
     return scores
 
 
-def _any_regressor(model: Any) -> Teacher:
-    return Teacher(_asked(model.predict), None)
-
-
-def _any_detector(model: Any) -> Teacher:
-    return Teacher(_asked(model.decision_function), None, ClassScores())
-
-
 # Estimators of unknown form are imitated by their values alone.
 _BY_VALUES: tuple[tuple[Callable[[Any], bool], Callable[[Any], Teacher]], ...] = (
     (is_classifier, _any_classifier),
-    (is_regressor, _any_regressor),
-    (is_outlier_detector, _any_detector),
+    (is_regressor, lambda model: Teacher(_asked(model.predict), None)),
+    (is_outlier_detector, lambda model: Teacher(_asked(model.decision_function), None, ClassScores())),
 )
 _SOURCES: dict[type, Callable[[Any], Teacher]] = {
     SVC: _classifier,
@@ -240,7 +228,7 @@ _SOURCES: dict[type, Callable[[Any], Teacher]] = {
     NuSVR: _machine,
     OneClassSVM: _machine,
     KernelRidge: _kernel_ridge,
-    KernelPCA: _kernel_pca,
+    KernelPCA: lambda model: Teacher(_asked(model.transform), model.X_fit_, widths=_width(model, model.gamma_)),
     GaussianProcessRegressor: _gaussian_process,
     GaussianProcessClassifier: _process_classifier,
 }

@@ -34,7 +34,7 @@ from fewkern.arrays.neighbors import MOST_CENTER_ROWS, weighted_centers
 from fewkern.arrays.numerics import column_spreads, line_integrals, squarable
 from fewkern.arrays.storable import floats, storable
 from fewkern.core.expansion import Expansion, KernelExpansion
-from fewkern.core.gaussians import GaussianExpansion, gaussians
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation, gaussians
 from fewkern.core.radial import Gaussian
 from fewkern.core.samples import Samples
 
@@ -102,26 +102,15 @@ class Explanation:
         return namespace(self.values).sum(self.values, axis=1) + self.baseline
 
 
-@dataclass(frozen=True)
-class _Gaussians:
-    """A sum of Gaussians and a linear part, on the host and in double precision."""
+def _pulled(basis: GaussianBasis, T: Array) -> Array:
+    """``M`` times every row."""
+    return T * basis.scales**2 + (T @ basis.directions) @ basis.directions.T
 
-    vectors: Array
-    scales: Array
-    directions: Array
-    inverse_widths: Array
-    coef: Array
-    slopes: Array
-    offset: Array
 
-    def pulled(self, T: Array) -> Array:
-        """``M`` times every row."""
-        return T * self.scales**2 + (T @ self.directions) @ self.directions.T
-
-    def columns(self, T: Array) -> Array:
-        """Gaussians ``(n, m)`` of rows around the vectors; the middle of these is the origin: products cancel."""
-        middle = namespace(T).sum(self.vectors, axis=0) / max(int(self.vectors.shape[0]), 1)
-        return gaussians(T - middle, self.vectors - middle, self.scales, self.directions, self.inverse_widths)
+def _columns(basis: GaussianBasis, T: Array) -> Array:
+    """Gaussians ``(n, m)`` of rows around the vectors; the middle of these is the origin: products cancel."""
+    middle = namespace(T).sum(basis.vectors, axis=0) / max(basis.n_vectors, 1)
+    return gaussians(T - middle, basis.vectors - middle, basis.scales, basis.directions, basis.inverse_widths)
 
 
 def explainable(function: Expansion) -> bool:
@@ -148,7 +137,7 @@ def background_of(function: Gaussians, X: Array) -> Background:
 
 def vectors_of(function: Gaussians) -> Background:
     """The vectors of an :func:`explainable` function, equally weighted, as its background; without any, the origin."""
-    V = _host_form(function).vectors
+    V = _host_form(function).basis.vectors
     xp, m = namespace(V), max(int(V.shape[0]), 1)
     return Background(V if V.shape[0] else xp.zeros((1, V.shape[1]), dtype=V.dtype), xp.ones(m, dtype=V.dtype) / m)
 
@@ -178,21 +167,21 @@ def shares(function: Gaussians, X: Array, background: Background) -> tuple[Array
     centers, weights = (xp.astype(to_numpy(one), xp.float64) for one in (background.centers, background.weights))
     (n, d), (m, q) = T.shape, form.coef.shape
     out = xp.zeros((n, d, q), dtype=T.dtype)
-    starts = form.columns(centers)
+    starts = _columns(form.basis, centers)
     for rows in row_blocks(n, max(m, d), budget=_BLOCK_ELEMENTS):
-        ends = form.columns(T[rows, :])
+        ends = _columns(form.basis, T[rows, :])
         for few in row_blocks(int(weights.shape[0]), max(m, d) * int(ends.shape[0]), budget=_BLOCK_ELEMENTS):
             each = _from_some(form, T[rows, :], centers[few, :], starts[few, :], ends)
             out[rows, ...] += xp.tensordot(weights[few], each, axes=1)
     return out, weights @ (starts @ form.coef + centers @ form.slopes + form.offset)
 
 
-def _from_some(form: _Gaussians, T: Array, centers: Array, start: Array, end: Array) -> Array:
+def _from_some(form: GaussianExpansion, T: Array, centers: Array, start: Array, end: Array) -> Array:
     """Shares ``(k, n, d, q)`` of the ways from centers; ``start`` and ``end``: the Gaussians there and at the rows."""
-    xp, squares = namespace(T), form.inverse_widths**2
+    xp, basis, squares = namespace(T), form.basis, form.basis.inverse_widths**2
     (n, d), (m, q), k = T.shape, form.coef.shape, int(centers.shape[0])
-    way, before = T - centers[:, None, :], centers[:, None, :] - form.vectors
-    pulled, drawn = form.pulled(way), form.pulled(before)
+    way, before = T - centers[:, None, :], centers[:, None, :] - basis.vectors
+    pulled, drawn = _pulled(basis, way), _pulled(basis, before)
     a = xp.sum(way * pulled, axis=2)[:, :, None] * squares
     c = way @ xp.matrix_transpose(squares[:, None] * drawn)
     g = (squares * xp.sum(before * drawn, axis=2))[:, None, :]
@@ -218,26 +207,18 @@ def _prepared(function: Gaussians, X: Array) -> Array:
     return X / xp.where(far > 1.0, far, xp.ones_like(far))
 
 
-def _host_form(function: Gaussians) -> _Gaussians:
-    """The function as a sum of Gaussians; length scales become units, which shares do not depend on."""
+def _host_form(function: Gaussians) -> GaussianExpansion:
+    """The function on the host and in double precision; length scales become units, which shares do not depend on."""
+    host = to_numpy(function.offset)
+    xp = namespace(host)
     if isinstance(function, GaussianExpansion):
-        own = function.basis
-        arrays = [
-            own.vectors,
-            own.scales,
-            own.directions,
-            own.inverse_widths,
-            function.coef,
-            function.slopes,
-            function.offset,
-        ]
-    else:
-        V = _prepared(function, function.vectors)
-        xp, (m, d), q = namespace(V), V.shape, function.n_outputs
-        units = xp.ones(d, dtype=V.dtype), xp.zeros((d, 0), dtype=V.dtype), xp.ones(m, dtype=V.dtype)
-        arrays = [V, *units, function.coef, xp.zeros((d, q), dtype=V.dtype), function.offset]
-    host = [to_numpy(array) for array in arrays]
-    return _Gaussians(*(namespace(array).astype(array, namespace(array).float64) for array in host))
+        return function.like(host).in_precision(xp.float64)
+    V, (m, q) = _prepared(function, function.vectors), function.coef.shape
+    d = V.shape[1]
+    # rows come prepared: in units of the length scale
+    basis = GaussianBasis(Preparation(V, V), V, xp.ones(d), xp.zeros((d, 0)), xp.ones(m), xp.zeros((d, 0)))
+    coef, offset = (xp.astype(to_numpy(array), xp.float64) for array in (function.coef, host))
+    return GaussianExpansion(basis, coef, xp.zeros((d, q)), offset)
 
 
 def differentiable(expansion: KernelExpansion | GaussianExpansion) -> bool:

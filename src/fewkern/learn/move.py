@@ -49,8 +49,7 @@ def move(
     def hopeless(step: int, x: Host) -> bool:
         return 2 * step == steps and not promising(at(x))
 
-    found = minimize_smooth(error, _packed(geometry) / units, max_iter=steps, tol=tol, watch=hopeless)
-    return at(found.x)
+    return at(minimize_smooth(error, _packed(geometry) / units, max_iter=steps, tol=tol, watch=hopeless)[0])
 
 
 def _units(geometry: Geometry) -> Host:
