@@ -201,6 +201,21 @@ def test_kernel_and_its_width_set_together():
     assert repr(model.kernel) == "Laplacian(length_scale=3.0)"
 
 
+def test_parameters_and_equality_by_value():
+    long = np.ones(2000)
+    kernel, other = Gaussian(long), long.copy()
+    assert kernel.get_params() == {"length_scale": long, "unit": "auto"}
+    assert kernel.set_params(unit="range") is kernel
+    copied = clone(kernel, safe=False)
+    assert copied is not kernel
+    assert copied == kernel == Gaussian(long.copy(), "range")
+    other[1000] = 2.0  # where a printed array has only dots
+    for unequal in (Gaussian(other, "range"), Gaussian(1.0, "range"), Gaussian(long), Laplacian(long, "range"), 3):
+        assert kernel != unequal
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(kernel)
+
+
 @pytest.mark.parametrize("sparse", [sp.csr_matrix, sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize(
     "kernel",

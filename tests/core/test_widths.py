@@ -24,6 +24,12 @@ def test_a_rule_follows_the_units_of_every_feature(kernel, X):
     one, other = kernel.resolve(X), kernel.resolve(X * FACTORS + SHIFTS)
     np.testing.assert_allclose(other.length_scale, one.length_scale * FACTORS, rtol=1e-9)
     np.testing.assert_allclose(other(X * FACTORS + SHIFTS, X * FACTORS + SHIFTS), one(X, X), atol=1e-9)
+    # powers of two are exact, however large
+    for factor in (2.0**600, 2.0**-600, 2.0 ** np.array([600.0, -600.0, 0.0, 300.0])):
+        np.testing.assert_array_equal(kernel.resolve(X * factor).length_scale, one.length_scale * factor)
+    for factor in (2.0**600, 2.0**-600):
+        found = kernel.resolve(sp.csr_array(X * factor)).length_scale
+        np.testing.assert_array_equal(found, kernel.resolve(sp.csr_array(X)).length_scale * factor)
 
 
 @pytest.mark.parametrize(("unit", "size"), [("spread", np.std), ("range", np.ptp)])
