@@ -34,7 +34,7 @@ def file(data, tmp_path):
 
 
 def assert_same_again(model, samples, folder):
-    """What was loaded has the same class, parameters and attributes, says the same, and can be fitted again."""
+    """What was loaded has the same class, parameters and attributes, and says the same."""
     again = load(save(model, folder / "m"))
     assert type(again) is type(model)
     np.testing.assert_equal(answers(again, samples), answers(model, samples))

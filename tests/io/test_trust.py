@@ -1,4 +1,4 @@
-"""Intervals, sets of classes and novelty: saved, and written in C and ONNX."""
+"""Intervals, sets of classes and novelty in every language."""
 
 import numpy as np
 import pytest
