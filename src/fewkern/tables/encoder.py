@@ -292,7 +292,7 @@ def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepar
             names += column.features
             notes.append(_about_dates(column))
     if fill:
-        notes.append("A missing number is NaN: the median of its column is put in its place.")
+        notes.append("A missing number (NaN; null in JavaScript, NULL in SQL) is replaced by the median of its column.")
     if texts:
         notes.append("A missing category is a text that is none of the categories.")
     standard = Standardization(np.asarray(encoder.mean_, float), 1.0 / np.asarray(encoder.scale_, float))
