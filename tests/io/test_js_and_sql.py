@@ -72,7 +72,7 @@ def test_numbers_of_json_and_names_of_columns(tmp_path):
     assert (tmp_path / "model.mjs").read_text() == text
     np.testing.assert_allclose(by_name[:, 0], model.predict([[0.25]]), atol=1e-12)
     with pytest.raises(AssertionError, match="RangeError: no column x0; null is a missing cell"):
-        run_js(tmp_path, text, [{"X0": 0.25}], ["variable"])
+        run_js(tmp_path, model, pandas.DataFrame({"X0": [0.25]}), ["variable"])
 
 
 def test_far_away_and_missing_cells_in_sql():
