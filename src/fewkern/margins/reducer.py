@@ -19,7 +19,7 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear, resolve_kernel
 from fewkern.core.path import Stop
-from fewkern.core.population import InMemory, Population
+from fewkern.core.population import Population
 from fewkern.core.samples import Samples, with_indicators
 from fewkern.core.statistics import Statistics
 from fewkern.select.axes import Spread, column_signs
@@ -111,14 +111,6 @@ class Features:
         return self.samples.original(KernelExpansion(self.kernel, vectors, coef, offset, support))
 
 
-def _features_of(samples: Samples, kernel: Kernel, chosen: Selection | None) -> Features:
-    """Features on a basis of chosen samples; without one the samples themselves."""
-    p = samples.weights.astype(np.float64)
-    Z = (_dense(samples.X) if chosen is None else chosen.G).astype(np.float64)
-    mean = p @ Z / np.sum(p)
-    return Features(replace(samples, weights=p), kernel, Z - mean, mean, chosen)
-
-
 def _dense(X: Array) -> Array:
     return X.toarray() if is_sparse(X) else X
 
@@ -140,13 +132,14 @@ def _moments(basis: KernelBasis | None, shift: Array, samples: Samples) -> Stati
 
     ``shift`` is near the mean: far from zero, sums of squares would lose their digits.
     """
-    samples = with_indicators(samples)
+    samples = with_indicators(samples.on_host())
     Z = _dense(samples.X) if basis is None else basis.features(samples.X)
     return Statistics.of(Z.astype(np.float64) - shift, samples.targets, samples.weights)
 
 
 def _row_sums(samples: Samples) -> Array:
     """Weighted sum of dense or sparse rows, and of their weights."""
+    samples = samples.on_host()
     weights = samples.weights.astype(np.float64)
     return np.append(samples.X.T @ weights, np.sum(weights))
 
@@ -188,15 +181,16 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         Sparse samples of the linear kernel go through a basis too, if they have many features.
         """
         params: Any = self
-        kernel, limit = resolve_kernel(params.kernel, samples.X), params.max_vectors
-        if isinstance(kernel, Linear) and limit is None:
-            if not is_sparse(samples.X) or samples.X.shape[1] <= _MAX_SPARSE_FEATURES:
-                return _features_of(samples, kernel, None)
-            limit = _MAX_SPARSE_FEATURES
-        if limit is None:
-            limit = _MAX_VECTORS
-        how = SelectionRule(seed=seed_from(params.random_state))
-        return _features_of(samples, kernel, choose_basis(samples, kernel, how, limit))
+        samples, limit, chosen = samples.on_host(), params.max_vectors, None
+        kernel, p = resolve_kernel(params.kernel, samples.X), samples.weights.astype(np.float64)
+        linear, wide = isinstance(kernel, Linear), is_sparse(samples.X) and samples.X.shape[1] > _MAX_SPARSE_FEATURES
+        if not linear or wide or limit is not None:
+            default = _MAX_SPARSE_FEATURES if linear else _MAX_VECTORS
+            how = SelectionRule(seed=seed_from(params.random_state))
+            chosen = choose_basis(samples, kernel, how, default if limit is None else limit)
+        Z = (_dense(samples.X) if chosen is None else chosen.G).astype(np.float64)
+        mean = p @ Z / np.sum(p)
+        return Features(replace(samples, weights=p), kernel, Z - mean, mean, chosen)
 
     def _set_fitted(self, features: Features, W: Array, like: Array, dual: Array | None = None) -> None:
         """Set the attributes of the directions ``W``, as arrays of the library and on the device of ``like``.
@@ -216,10 +210,3 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         self.indices_ = asarray_like(np.zeros(0, dtype=np.int64), like)
         self.components_ = expansion.vectors
         self.mean_ = asarray_like(features.sample_mean().astype(float_dtype(features.samples.X)), like)
-
-
-def on_host(population: Population) -> Population:
-    """The same rows as NumPy arrays; sparse rows stay sparse."""
-    if not isinstance(population, InMemory):
-        return population
-    return InMemory(move_fields(population.samples, np.empty(0)))
