@@ -8,8 +8,9 @@ from scipy.stats import chi2
 from fewkern.core.kernel import Gram
 from fewkern.kernels import Gaussian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.select import rules
-from fewkern.select.selection import SelectionRule, approximate_center, select_vectors
+from fewkern.select.selection import approximate_center
 from tests.oracles import fvs
+from tests.oracles.fvs import choose
 
 RULES = sorted(rules.RULES)
 KERNELS = {
@@ -27,10 +28,6 @@ def make_gram(kernel, X, centred=False):
 
 def whole(gram):
     return gram.columns(np.arange(gram.n))
-
-
-def choose(gram, seed=0, limit=10_000, weights=None, start=None, **settings):
-    return select_vectors(gram, SelectionRule(seed=seed, **settings), limit, weights, start)
 
 
 @pytest.fixture
@@ -237,7 +234,7 @@ def test_random_rule_in_blocks_has_the_law_of_one_draw_at_a_time(block, weights)
     law = pairs_of_draws(whole(gram), weights)
     draws = 1000
     seen = Counter(
-        tuple(choose(gram, seed, 2, weights, rule="random", block=block).indices.tolist()) for seed in range(draws)
+        tuple(choose(gram, 2, block, weights, seed=seed, rule="random").indices.tolist()) for seed in range(draws)
     )
     assert set(seen) <= set(law)
     statistic = sum((seen[pair] - draws * p) ** 2 / (draws * p) for pair, p in law.items())
@@ -254,25 +251,27 @@ def test_a_share_of_zero_is_never_drawn():
 
 def test_uniform_rule_has_the_law_it_says():
     gram = Gram(Gaussian(length_scale=0.01), np.arange(5.0)[:, None])
-    seen = Counter(tuple(choose(gram, seed, 2, rule="uniform").indices.tolist()) for seed in range(1000))
+    seen = Counter(tuple(choose(gram, 2, seed=seed, rule="uniform").indices.tolist()) for seed in range(1000))
     statistic = sum((seen[i, j] - 50) ** 2 / 50 for i in range(5) for j in range(5) if i != j)
     assert statistic < chi2.ppf(0.999, 19)
 
 
-def test_gain_takes_the_best_of_all_when_all_are_candidates(X):
+def test_gain_takes_the_best_of_all_when_all_are_candidates(X, monkeypatch):
+    monkeypatch.setattr(rules, "_GAIN_DRAWS", 1000)
     gram = Gram(Gaussian(length_scale=0.8), X)
     K = whole(gram)
-    S = choose(gram, limit=4, rule="gain", n_candidates=2000).indices.tolist()
+    S = choose(gram, limit=4, rule="gain").indices.tolist()
     for step in range(4):
         scores = [-1 if i in S[:step] else fvs.global_fitness(K, [*S[:step], i]) for i in range(50)]
         assert S[step] == int(np.argmax(scores))
 
 
 def test_gain_in_blocks_takes_the_best_of_its_pool(X, monkeypatch):
-    monkeypatch.setattr("fewkern.select.rules._GAIN_ROWS", 49)
+    monkeypatch.setattr(rules, "_GAIN_ROWS", 49)
+    monkeypatch.setattr(rules, "_GAIN_DRAWS", 1000)
     gram = Gram(Gaussian(length_scale=0.8), X)
     K = whole(gram)
-    one = choose(gram, limit=4, rule="gain", block=4, n_candidates=2000)
+    one = choose(gram, limit=4, rule="gain", block=4)
     best = []
     for _ in range(4):
         scores = [-1 if i in best else fvs.global_fitness(K, [*best, i]) for i in range(50)]

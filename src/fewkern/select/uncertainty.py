@@ -258,8 +258,6 @@ def left_out_residual(selection: Selection, n_vectors: int, groups: Array | None
     Z, S = selection.G[:, :n_vectors], selection.indices[:n_vectors]
     xp = namespace(Z)
     residual = selection.gram.diag - xp.sum(Z * Z, axis=1)
-    if n_vectors == 0:
-        return residual
     factor = selection.factor[:n_vectors, :n_vectors]
     inverse = solve_triangular(factor, xp.eye(n_vectors, dtype=Z.dtype, device=device(Z)))
     if groups is None:
