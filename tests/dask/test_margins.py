@@ -72,9 +72,3 @@ def test_soft_margins_refuse_a_collection(graph, table):
     X, y, _ = table
     with pytest.raises(TypeError, match=r"RecursiveSoftMargin: X is a Dask collection, and .* needs all samples in"):
         RecursiveSoftMargin(graph=graph).fit(da.from_array(X, chunks=300), y)
-
-
-def test_two_columns_of_targets(table):
-    X, _, t = table
-    with pytest.raises(ValueError, match="one number per sample, got 2 columns"):
-        RecursiveSVM(epsilon=0.1).fit(da.from_array(X, chunks=300), np.column_stack([t, t]))

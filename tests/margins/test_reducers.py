@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM
@@ -13,11 +12,6 @@ from fewkern.margins import hinge, reducer, soft, svm
 
 EVERY = [GraphEmbedding, RecursiveSVM, RecursiveSoftMargin]
 every = pytest.mark.parametrize("make", EVERY)
-
-
-@pytest.fixture(scope="module")
-def iris():
-    return load_iris(return_X_y=True)
 
 
 @every
