@@ -139,14 +139,6 @@ def test_more_vectors_than_were_reserved(rng):
     np.testing.assert_allclose(found.G @ found.G.T, np.eye(300), atol=1e-12)
 
 
-def test_true_rank_in_float32(rng):
-    X = rng.standard_normal((80, 2)).astype(np.float32)
-    for rule in ("gain", "greedy", "random"):
-        found = choose(Gram(Polynomial(2, 1.0, 1.0), X), rule=rule)
-        assert (len(found.indices), found.stop) == (6, "rank")
-        assert found.G.dtype == found.fitness.dtype == found.residual.dtype == np.float32
-
-
 @pytest.mark.usefixtures("gain_mode")
 @pytest.mark.parametrize("rule", RULES)
 def test_zero_vector_is_never_chosen_and_not_in_the_mean(rng, rule):
@@ -167,6 +159,7 @@ def test_duplicates_are_never_both_chosen(rng, rule, dtype):
     distinct = rng.uniform(0, 10, (25, 2)).astype(dtype)
     X = np.concatenate([distinct, distinct, distinct[::-1]])
     found = choose(Gram(Gaussian(length_scale=2.0), X), rule=rule)
+    assert found.G.dtype == found.fitness.dtype == found.residual.dtype == dtype
     names = [tuple(row) for row in X[found.indices]]
     assert len(set(names)) == len(names)
 
@@ -278,12 +271,6 @@ def test_gain_in_blocks_takes_the_best_of_its_pool(X, monkeypatch):
         best.append(int(np.argmax(scores)))
     # the sum runs over 49 of the 50 rows, so the gain, not the sample, is compared
     assert one.fitness[-1] > 0.98 * fvs.global_fitness(K, best)
-
-
-def test_gain_explains_more_than_the_others(rng):
-    X = rng.standard_t(2, (300, 3))
-    J = {rule: choose(Gram(Gaussian(length_scale=1.0), X), limit=20, rule=rule).fitness[-1] for rule in RULES}
-    assert J["gain"] == max(J.values())
 
 
 @pytest.mark.usefixtures("gain_mode")
