@@ -319,11 +319,6 @@ def test_values_that_are_not_finite_are_refused(value):
         choose(Gram(Precomputed(), K), rule="greedy")
 
 
-def test_nothing_but_zero_vectors_is_refused():
-    with pytest.raises(ValueError, match=r"every sample is a zero vector of the kernel \(k\(x, x\) = 0\)"):
-        choose(Gram(Linear(), np.zeros((5, 2))))
-
-
 def test_evaluations_stay_below_the_stated_number(rng):
     X = rng.standard_normal((300, 3))
     gram = Gram(Gaussian(length_scale=1.0), X)

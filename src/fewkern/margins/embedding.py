@@ -1,4 +1,4 @@
-"""Graph embedding: directions that maximize a ratio of two scatters, jointly or one by one (methods B3)."""
+"""Graph embedding, RSM (2): directions that maximize a ratio of two scatters, jointly or one by one (methods B3)."""
 
 from __future__ import annotations
 

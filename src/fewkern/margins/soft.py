@@ -118,7 +118,7 @@ def all_violate(Z: Array, S: Array, pairs: AllPairs | Edges, order: Array) -> tu
 def soft_margin_direction(
     Z: Array, S: Array, pairs: AllPairs | Edges, w0: Array, how: SoftMargin
 ) -> tuple[Array, SoftMarginStep]:
-    """One direction by the concave-convex procedure (methods B2), from the start ``w0``."""
+    """One direction by the concave-convex procedure, (7) to (10) of RSM (methods B2), from the start ``w0``."""
     order = score_order(Z, w0, np.arange(Z.shape[0]))
     w_s, delta_0 = all_violate(Z, S, pairs, order)
     delta = how.C * delta_0 if how.scale_C else how.C
@@ -172,11 +172,11 @@ def _best_scale(convex: ListedPairs | RankedPairs, w0: Array, near: float) -> Ar
 def recursive_soft_margin(
     Z: Array, pair: GraphPair, how: SoftMargin, step: Callable[[int], None] = lambda _: None
 ) -> SoftMarginResult:
-    r"""Directions one by one, each the minimizer of the soft margin in the complement of the previous ones.
+    r"""Directions one by one, each the minimizer of the soft margin (6) in the complement of the previous ones (11).
 
     .. math::
 
-        J(w) = \tfrac12 w^T S w + D \sum_{(i,j) \in E} (f - v_{ij} |w^T (x_i - x_j)|)_+ , \qquad
+        J(w) = \tfrac12 w^T S w + D \sum_{(i,j) \in E} (f - v_{ij} |w^T (x_i - x_j)|)_+ \quad (6), \qquad
         S = X^T L X + \rho \tau I, \quad D = 2 \delta, \quad f = 1
 
     Parameters
