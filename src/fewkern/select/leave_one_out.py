@@ -165,17 +165,13 @@ class _LeavingOut:
     """
 
     def __init__(self, design: _Design, Y: Array, scheme: LooScheme) -> None:
-        xp = namespace(Y)
+        xp, rows = namespace(Y), scheme.rows
         self.unit, self.scheme = largest_power(Y), scheme
-        self.left_out = design if scheme.rows is None else design.take(scheme.rows)
-        self.Y = self.of_left_out(Y / self.unit)
-        self.scaled = design.root[:, None] * (Y / self.unit)
+        Y = Y / self.unit
+        self.left_out, self.Y = (design, Y) if rows is None else (design.take(rows), take_rows(Y, rows))
+        self.scaled = design.root[:, None] * Y
         """Targets of all samples, times the roots of the weights."""
         self.effective = float(xp.sum(design.w)) ** 2 / float(xp.sum(design.w * design.w))
-
-    def of_left_out(self, rows: Array) -> Array:
-        """Those of the rows that belong to samples that are left out."""
-        return rows if self.scheme.rows is None else take_rows(rows, self.scheme.rows)
 
     def path(self, Q: Array, target: Array) -> LooPath:
         """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples.
