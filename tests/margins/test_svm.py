@@ -38,6 +38,7 @@ def test_every_way_to_the_linear_kernel_is_the_same(binary):
     through_basis = RecursiveSVM(max_vectors=8, **settings).fit(X, y)
     np.testing.assert_allclose(through_basis.transform(X), T, atol=1e-5)
     assert through_basis.components_.shape == want.components_.shape
+    np.testing.assert_allclose(through_basis.mean_, want.mean_, atol=1e-12)
 
 
 def test_sparse_samples_with_many_features_stay_sparse(monkeypatch):

@@ -262,6 +262,15 @@ def test_a_fifth_of_the_samples_is_spared(samples, many, monkeypatch):
     assert automatic_model(few, Gaussian(1.0), plan()).searched is None
 
 
+def test_length_scales_near_the_best_of_a_few_samples_are_the_grid(samples, many):
+    grid, how = KernelGrid.around(Gaussian(), samples.X), plan()
+    least = [KernelPath.start(samples, kernel, how, LooScheme()).least for kernel in grid.kernels]
+    best = least.index(min(least))
+    assert module._near_best(samples, grid, how) == grid.some(range(max(0, best - 2), min(best + 2, 9)))
+    only = KernelGrid.of(Gaussian(1.0))
+    assert module._near_best(samples, only, how) is only
+
+
 def test_a_kernel_is_judged_by_its_best_ridge():
     ridges = [LooPath(np.array(error), np.zeros(len(error))) for error in ([3.0, 9.0], [4.0, 1.0, 2.0])]
     path = KernelPath(None, ridges)
