@@ -75,11 +75,11 @@ class GroupBlocks:
         """Sums of the rows of ``A`` over every group."""
         return class_sums(A, self.groups, self.n_groups)
 
-    def spread(self, A: Array) -> Array:
+    def per_sample(self, A: Array) -> Array:
         """The row of ``A`` that belongs to the group of every sample."""
         return take_rows(A, self.groups)
 
-    def firsts(self, A: Array) -> Array:
+    def one_per_group(self, A: Array) -> Array:
         """The row of ``A`` of one sample of every group."""
         xp = namespace(A)
         firsts = xp.concat([xp.reshape(b.rows, b.mask.shape)[:, 0] for b in self.blocks])

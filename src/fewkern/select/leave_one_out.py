@@ -185,7 +185,7 @@ class _LeavingOut:
         else:
             w = groups.sums(w[:, None])[:, 0]
             effective = float(xp.sum(w)) ** 2 / float(w @ w)
-            folds = None if folds is None else groups.firsts(folds)
+            folds = None if folds is None else groups.one_per_group(folds)
             errors = iter([(slice(0, groups.n_groups), group_errors(Q, self.scaled, groups) / w[:, None])])
         sums: Array = 0.0
         squares: Array = 0.0
@@ -291,6 +291,6 @@ def _group_held_out(Q: Array, Y: Array, w: Array, groups: GroupBlocks) -> Array:
     xp = namespace(Q)
     root = xp.sqrt(w)
     residual, alone = group_residuals(Q, root[:, None] * Y, groups)
-    mass = xp.sum(w) - groups.spread(groups.sums(w[:, None]))
-    others = (xp.sum(w[:, None] * Y, axis=0)[None, :] - groups.spread(groups.sums(w[:, None] * Y))) / mass
+    mass = xp.sum(w) - groups.per_sample(groups.sums(w[:, None]))
+    others = (xp.sum(w[:, None] * Y, axis=0)[None, :] - groups.per_sample(groups.sums(w[:, None] * Y))) / mass
     return xp.where(alone[:, None], others, Y - residual / root[:, None])

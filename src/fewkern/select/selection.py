@@ -143,7 +143,7 @@ def choose_basis(
     limit: int | None,
     step: Callable[[int], None] = lambda _: None,
 ) -> Selection:
-    """From samples and a resolved kernel to chosen vectors: the way of every method to a basis.
+    """Choose the vectors of a basis; every method gets its basis from here.
 
     Parameters
     ----------
