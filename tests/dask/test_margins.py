@@ -5,18 +5,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
+from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
 from fewkern.core import population
-from fewkern.core.samples import Samples
 
 N, SAMPLE, BLOCK = 1000, 250, 256
 MODELS = {
-    "svm": RecursiveSVM(n_components=2),
-    "svm-tube": RecursiveSVM(n_components=2, epsilon=0.1),
     "fisher": GraphEmbedding(),
     "fisher-recursive": GraphEmbedding(recursive=True, n_components=3),
     "pca": GraphEmbedding(graph="pca", n_components=2),
-    "pca-basis": GraphEmbedding(graph="pca", max_vectors=3, n_components=2),
 }
 
 
@@ -25,26 +21,12 @@ def table():
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 3, N)
     X = rng.normal(size=(N, 4)) + np.array([[1.5, 0, 0, 3], [0, 1.5, 0, 3], [0, 0, 1.5, 3]])[codes]
-    return X, np.array(["a", "b", "c"])[codes], X[:, 0] + np.abs(X[:, 1])
+    return X, np.array(["a", "b", "c"])[codes]
 
 
-def targets(name, table):
-    return table[2] if name == "svm-tube" else table[1]
-
-
-@pytest.mark.parametrize("name", ["svm", "svm-tube"])
-def test_hyperplanes_of_a_collection_are_those_of_its_sample(name, table):
-    X, y = table[0], targets(name, table)
-    there = clone(MODELS[name]).fit(da.from_array(X, chunks=400), y)
-    codes = None if name == "svm-tube" else np.unique(y, return_inverse=True)[1]
-    rows = Samples.of(X, codes=codes, n_classes=3).drawn(SAMPLE).rows
-    alone = clone(MODELS[name]).set_params(C=N / SAMPLE).fit(X[rows], y[rows])
-    np.testing.assert_allclose(there.transform(X), alone.transform(X), atol=1e-8)
-
-
-@pytest.mark.parametrize("name", ["fisher", "fisher-recursive", "pca"])
+@pytest.mark.parametrize("name", MODELS)
 def test_scatters_are_those_of_all_rows(name, table, monkeypatch):
-    X, y, _ = table
+    X, y = table
     X = X + 1e5  # sums of squares alone would lose ten digits here
     there = clone(MODELS[name]).fit(da.from_array(X, chunks=400), y)
     monkeypatch.setattr(population, "SAMPLE_ROWS", N)
@@ -55,13 +37,13 @@ def test_scatters_are_those_of_all_rows(name, table, monkeypatch):
 
 def test_mean_of_a_linear_model_on_a_basis(table):
     X = table[0]
-    model = clone(MODELS["pca-basis"]).fit(da.from_array(X, chunks=300))
+    model = GraphEmbedding(graph="pca", max_vectors=3, n_components=2).fit(da.from_array(X, chunks=300))
     np.testing.assert_allclose(model.mean_, X.mean(axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("graph", ["lpp", "udp", graphs.MFA(), (None, np.ones((N, N)))])
 def test_graphs_of_pairs_refuse_a_collection(graph, table):
-    X, y, _ = table
+    X, y = table
     message = r'GraphEmbedding: X is a Dask collection, and the graph .* of pairs .* use graph="fisher" or "pca"'
     with pytest.raises(TypeError, match=message):
         GraphEmbedding(graph=graph).fit(da.from_array(X, chunks=300), y)
@@ -69,12 +51,6 @@ def test_graphs_of_pairs_refuse_a_collection(graph, table):
 
 @pytest.mark.parametrize("graph", ["fisher", "pca"])
 def test_soft_margins_refuse_a_collection(graph, table):
-    X, y, _ = table
+    X, y = table
     with pytest.raises(TypeError, match=r"RecursiveSoftMargin: X is a Dask collection, and .* needs all samples in"):
         RecursiveSoftMargin(graph=graph).fit(da.from_array(X, chunks=300), y)
-
-
-def test_two_columns_of_targets(table):
-    X, _, t = table
-    with pytest.raises(ValueError, match="one number per sample, got 2 columns"):
-        RecursiveSVM(epsilon=0.1).fit(da.from_array(X, chunks=300), np.column_stack([t, t]))

@@ -28,7 +28,7 @@ def samples(seed, n=40, d=2):
 
 
 def select(kernel, X, seed=0, limit=15, **settings):
-    return select_vectors(Gram(kernel, X), SelectionRule(seed=seed, **settings), limit)
+    return fvs.choose(Gram(kernel, X), limit, seed=seed, **settings)
 
 
 @given(seeds, rules, blocks, widths)

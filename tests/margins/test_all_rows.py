@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM
 from fewkern.core import population
@@ -52,9 +53,13 @@ def test_a_given_graph_is_one_of_all_rows(table):
 
 
 def test_soft_margins_look_at_some_samples(table, monkeypatch):
+    X, y = table
+    near = sp.diags([np.ones(N - 1), np.ones(N - 1)], [1, -1])
+    given = RecursiveSoftMargin(graph=(None, near), n_components=1)
+    every = clone(given).fit(X).components_
     monkeypatch.setattr(graph_reducers, "_MAX_SOFT_MARGIN_SAMPLES", 100)
     monkeypatch.setattr(population, "SAMPLE_ROWS", N)
-    X, y = table
+    np.testing.assert_array_equal(given.fit(X).components_, every)  # as it is
     model = RecursiveSoftMargin(n_components=2).fit(X, y)
     alone = RecursiveSoftMargin(n_components=2).fit(*drawn(X, y, 100))
     np.testing.assert_allclose(model.transform(X), alone.transform(X), atol=1e-8)

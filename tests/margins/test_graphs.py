@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
-from fewkern.arrays.neighbors import neighbors, symmetric_weights
+from fewkern.arrays.neighbors import neighbors
 from fewkern.margins import graphs as weights
 from fewkern.margins.graphs import AllPairs, Degrees, SparseWeights, WithinClasses, between_classes
 from fewkern.margins.rules import RULES
@@ -51,20 +51,6 @@ def test_udp_adds_up_to_the_total_scatter(data):
     pair = graphs.UDP(neighbors=2).build(Z, labelled(Z, None, p))
     total = laplacian_scatter(np.ones((30, 30)), Z)
     np.testing.assert_allclose(pair.intrinsic.scatter(Z) + pair.penalty.scatter(Z), total, rtol=1e-10)
-
-
-def test_sample_weights_are_repetitions(data):
-    Z, codes, _ = data
-    p = np.random.default_rng(1).integers(1, 4, 30).astype(float)
-    again = np.repeat(np.arange(30), p.astype(int))
-    Y, labels, ones = Z[again], codes[again], np.ones(len(again))
-    for make in (
-        WithinClasses,
-        between_classes,
-        lambda c, w: AllPairs(0.1, w, c),
-        lambda _, w: AllPairs(0.1, w),
-    ):
-        np.testing.assert_allclose(make(codes, p).scatter(Z), make(labels, ones).scatter(Y), rtol=1e-10)
 
 
 def test_sparse_weights_and_degrees(data):
@@ -169,30 +155,27 @@ def test_a_users_pair_of_matrices(data):
     np.testing.assert_allclose(identity.eigenvalues_, np.linalg.eigvalsh(penalty)[::-1][:2], rtol=1e-8)
 
 
-def test_messages():
-    three = labelled(np.ones((3, 1)))
-    with pytest.raises(ValueError, match="symmetric"):
-        symmetric_weights(np.array([[0, 1.0], [0, 0]]), "test")
-    with pytest.raises(ValueError, match="not be negative"):
-        symmetric_weights(np.array([[0, -1.0], [-1.0, 0]]), "test")
-    with pytest.raises(ValueError, match="square matrix"):
-        symmetric_weights(np.ones((2, 3)), "test")
-    with pytest.raises(ValueError, match="one row per sample"):
-        GraphEmbedding(graph=(np.ones((2, 2)), np.ones((2, 2)))).fit(np.eye(3))
-    with pytest.raises(ValueError, match=r"columns of a factor F must sum to zero, .*; pass F - F.mean\(axis=0\)"):
-        GraphEmbedding(graph=(None, np.ones((3, 1)))).fit(np.eye(3))
-    with pytest.raises(ValueError, match="weights of a graph must be finite"):
-        GraphEmbedding(graph=(None, np.full((3, 1), np.nan))).fit(np.eye(3))
-    with pytest.raises(ValueError, match="graph must be one of"):
-        GraphEmbedding(graph="fischer").fit(np.eye(3))
-    with pytest.raises(ValueError, match="sample_weight does not go with a GraphPair"):
-        GraphEmbedding(graph=graphs.GraphPair(None, AllPairs(1.0, np.ones(3)))).fit(np.eye(3), sample_weight=[1, 2, 3])
-    infinite = np.array([[0, 1.0, np.nan], [1.0, 0, 0], [np.nan, 0, 0]])
-    with pytest.raises(ValueError, match="weights of a graph must be finite"):
-        GraphEmbedding(graph=(None, infinite)).fit(np.eye(3))
-    for count in (0, 2.5, "3", True):
-        with pytest.raises(ValueError, match=r"graphs.LPP: neighbors must be a whole number of at least 1, got"):
-            graphs.LPP(count).build(np.ones((3, 1)), three)
+def weights_of(V):
+    return {"graph": (None, np.array(V, dtype=float))}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (weights_of([[0, 1, 0], [0, 0, 0], [0, 0, 0]]), "symmetric"),
+        (weights_of([[0, -1, 0], [-1, 0, 0], [0, 0, 0]]), "not be negative"),
+        (weights_of([[0, 1, np.nan], [1, 0, 0], [np.nan, 0, 0]]), "weights of a graph must be finite"),
+        (weights_of(np.ones((2, 2))), "one row per sample"),
+        (weights_of(np.ones((3, 1))), r"columns of a factor F must sum to zero, .*; pass F - F.mean\(axis=0\)"),
+        (weights_of(np.full((3, 1), np.nan)), "weights of a graph must be finite"),
+        ({"graph": "fischer"}, "graph must be one of"),
+        ({"graph": graphs.GraphPair(None, AllPairs(1.0, np.ones(3)))}, "sample_weight does not go with a GraphPair"),
+        *(({"graph": graphs.LPP(k)}, "graphs.LPP: neighbors must be a whole number of") for k in (0, 2.5, "3", True)),
+    ],
+)
+def test_messages(settings, message):
+    with pytest.raises(ValueError, match=message):
+        GraphEmbedding(**settings).fit(np.eye(3), sample_weight=[1, 2, 3])
 
 
 def test_a_margin_needs_pairs(data):

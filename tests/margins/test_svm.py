@@ -1,20 +1,17 @@
 """RecursiveSVM and RecursiveSoftMargin as scikit-learn estimators."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from fewkern import RecursiveSoftMargin, RecursiveSVM, graphs
+from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
 from fewkern.margins.rules import RULES
-
-
-@pytest.fixture(scope="module")
-def iris():
-    return load_iris(return_X_y=True)
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +25,6 @@ def test_linear_components_are_the_transform(binary):
     T = model.transform(X)
     np.testing.assert_allclose(T, (X - model.mean_) @ model.components_.T, atol=1e-10)
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(model.n_components_), atol=1e-10)
-    back = model.inverse_transform(T)
-    np.testing.assert_allclose(model.transform(back), T, atol=1e-9)
     np.testing.assert_allclose(T.mean(axis=0), 0, atol=1e-10)
 
 
@@ -38,16 +33,12 @@ def test_every_way_to_the_linear_kernel_is_the_same(binary):
     settings = {"n_components": 3, "class_weight": "balanced"}
     want = RecursiveSVM(**settings).fit(X, y)
     T = want.transform(X)
-    through_gram = (
-        RecursiveSVM(kernel=Gaussian(length_scale=1.0), **settings).set_params(kernel="precomputed").fit(X @ X.T, y)
-    )
+    through_gram = RecursiveSVM(kernel="precomputed", **settings).fit(X @ X.T, y)
     np.testing.assert_allclose(through_gram.transform(X @ X.T), T, atol=1e-5)
     through_basis = RecursiveSVM(max_vectors=8, **settings).fit(X, y)
     np.testing.assert_allclose(through_basis.transform(X), T, atol=1e-5)
     assert through_basis.components_.shape == want.components_.shape
-    sparse = RecursiveSVM(**settings).fit(sp.csr_matrix(X), y)
-    np.testing.assert_allclose(sparse.transform(sp.csr_matrix(X)), T, atol=1e-5)
-    np.testing.assert_allclose(sparse.mean_, want.mean_, atol=1e-12)
+    np.testing.assert_allclose(through_basis.mean_, want.mean_, atol=1e-12)
 
 
 def test_sparse_samples_with_many_features_stay_sparse(monkeypatch):
@@ -106,14 +97,6 @@ def test_regression():
         RecursiveSVM(epsilon=0.1).fit(X, np.column_stack([y, y]))
 
 
-def test_no_direction_says_so():
-    X = np.vstack([np.eye(4), -np.eye(4)] * 2)
-    y = np.repeat([0, 1], 8)
-    with pytest.warns(ConvergenceWarning, match="no direction with a margin"):
-        model = RecursiveSVM().fit(X, y)
-    assert model.transform(X).shape == (16, 0)
-
-
 def test_soft_margin_graphs(iris):
     X, y = iris
     for graph in (*RULES, graphs.UDP(2), graphs.MFA(3, 40)):
@@ -146,19 +129,6 @@ def test_degenerate_samples(make):
     assert np.abs(model.components_[:, 4]).max() < 1e-8
 
 
-def test_nothing_to_find_is_no_error(binary):
-    X, y = binary
-    with pytest.warns(ConvergenceWarning, match="no direction"):
-        assert RecursiveSVM(epsilon=0.1).fit(X, np.ones(len(y))).stop_ == "flat"
-    with pytest.warns(ConvergenceWarning, match="no direction"):
-        assert RecursiveSVM().fit(np.vstack([X, X]), np.repeat([0, 1], len(X))).stop_ == "flat"
-    with pytest.warns(ConvergenceWarning, match="no direction"):
-        assert RecursiveSVM().fit(np.ones((10, 3)), np.arange(10) % 2).stop_ == "rank"
-    # every pair is an edge of the neighbour graph, so none should be apart
-    assert RecursiveSoftMargin(graph="udp").fit(X[:4]).stop_ == "flat"
-    assert RecursiveSoftMargin(graph="udp", n_components=1).fit(X[:4]).n_components_ == 0
-
-
 def test_units_do_not_matter(binary):
     X, y = binary
     a = RecursiveSVM(class_weight="balanced", n_components=3).fit(X, y)
@@ -170,12 +140,29 @@ def test_units_do_not_matter(binary):
 def test_zero_weight_is_absence_also_behind_matrices(binary):
     X, y = binary
     keep = np.arange(len(y)) % 5 != 0
-    K = X @ X.T
-    a = RecursiveSVM(kernel="precomputed", n_components=2).fit(K, y, sample_weight=keep.astype(float))
-    b = RecursiveSVM(kernel="precomputed", n_components=2).fit(K[np.ix_(keep, keep)], y[keep])
-    np.testing.assert_allclose(a.transform(K), b.transform(K[:, keep]), atol=1e-6)
-    assert np.all(keep[a.indices_])
     same = (y[:, None] == y[None, :]).astype(float)
     a = RecursiveSoftMargin(graph=(same, 1 - same), n_components=2).fit(X, sample_weight=keep.astype(float))
     b = RecursiveSoftMargin(graph=(same[np.ix_(keep, keep)], 1 - same[np.ix_(keep, keep)]), n_components=2).fit(X[keep])
     np.testing.assert_allclose(a.transform(X), b.transform(X), atol=1e-6)
+
+
+MIRRORED, NOISE = np.vstack([np.eye(4), -np.eye(4)] * 2), np.random.default_rng(0).normal(size=(20, 3))
+BALANCED = r"no direction with a margin .* use class_weight=\"balanced\", another C"
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y", "stop", "message"),
+    [
+        (RecursiveSVM(), MIRRORED, np.repeat([0, 1], 8), "flat", BALANCED),
+        (RecursiveSVM(), np.vstack([NOISE, NOISE]), np.repeat([0, 1], 20), "flat", BALANCED),
+        (RecursiveSVM(), np.ones((10, 3)), np.arange(10) % 2, "rank", BALANCED),
+        (RecursiveSVM(epsilon=0.1), NOISE, np.ones(20), "flat", "no direction .* Use a smaller epsilon"),
+        (GraphEmbedding(graph=(None, sp.csr_matrix((20, 20)))), NOISE, None, "flat", None),
+        # every pair is an edge of the neighbor graph, so none should be apart
+        (RecursiveSoftMargin(graph="udp"), NOISE[:4], None, "flat", None),
+    ],
+)
+def test_nothing_to_find_is_no_error(model, X, y, stop, message):
+    with pytest.warns(ConvergenceWarning, match=message) if message else nullcontext():
+        model.fit(X, y)
+    assert (model.stop_, model.n_components_, model.transform(X).shape) == (stop, 0, (len(X), 0))

@@ -1,8 +1,19 @@
 """Feature vector selection as its definitions say it: slow, obvious, on a whole kernel matrix."""
 
+from unittest.mock import patch
+
 import numpy as np
 
+from fewkern.select import rules
+from fewkern.select.selection import SelectionRule, select_vectors
+
 ZERO = 1e-14
+
+
+def choose(gram, limit=10_000, block=64, weights=None, start=None, **settings):
+    """Our own selection, with at most ``block`` pivots eliminated together."""
+    with patch.multiple(rules, _BLOCK=block, _GAIN_BLOCK=min(block, 8)):
+        return select_vectors(gram, SelectionRule(**settings), limit, weights, start)
 
 
 def centre_index(K):

@@ -33,11 +33,6 @@ def test_principal_axes_equal_pca(Z):
     np.testing.assert_allclose(np.abs((Z - axes.mean) @ axes.W), np.abs(pca.transform(Z)), atol=1e-10)
 
 
-def test_principal_axes_stop_at_the_rank(Z):
-    Z[:, 4] = Z[:, 0] + Z[:, 1]
-    assert principal_axes(about(Z)).W.shape == (5, 4)
-
-
 @pytest.mark.parametrize("ridge", [0.0, 0.5, 20.0])
 def test_regression_on_the_points_of_the_classes_gives_the_axes(Z, codes, rng, ridge):
     weights = rng.random(60) + 0.1
@@ -77,13 +72,12 @@ def test_signs_do_not_depend_on_the_order_of_samples(Z, codes, rng):
     )
 
 
-def test_features_without_spread_have_no_axes():
-    Z = np.ones((6, 3))
-    assert principal_axes(about(Z)).W.shape == (3, 0)
-    assert discriminant_axes(Spread.of(Z, Samples.of(Z, codes=np.array([0, 1, 0, 1, 0, 1]), n_classes=2))).W.shape == (
-        3,
-        0,
-    )
+def test_axes_end_at_the_rank(Z):
+    Z[:, 4] = Z[:, 0] + Z[:, 1]
+    assert principal_axes(about(Z)).W.shape == (5, 4)
+    same = np.ones((6, 3))
+    assert principal_axes(about(same)).W.shape == (3, 0)
+    assert discriminant_axes(Spread.of(same, labelled(same, np.arange(6) % 3))).W.shape == (3, 0)
 
 
 def test_axes_from_sums_over_parts_are_those_of_the_rows(Z, codes, rng):

@@ -4,8 +4,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from fewkern import FeatureVectorDiscriminant
 from fewkern.core.scores import softmax
-from fewkern.datasets import make_banana, make_rings
-from fewkern.kernels import Gaussian, Linear, Polynomial
+from fewkern.kernels import Linear
 
 
 @pytest.fixture
@@ -23,39 +22,9 @@ def test_linear_kernel_is_linear_discriminant_analysis(three):
     # six numbers from 150 samples leave little to put right
     assert ours.class_scores_.factor == pytest.approx(1.0, abs=0.3)
     assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.99
+    np.testing.assert_allclose(ours.means_, [ours.transform(X[y == c]).mean(axis=0) for c in range(3)], atol=1e-7)
     for j in range(2):
         assert abs(np.corrcoef(ours.transform(X)[:, j], theirs.transform(X)[:, j])[0, 1]) == pytest.approx(1.0)
-
-
-def test_axes_have_unit_variance_and_the_stated_inertia(three):
-    X, y = three
-    model = FeatureVectorDiscriminant(kernel=Gaussian(1.0), n_vectors=20, alpha=0.0).fit(X, y)
-    T = model.transform(X)
-    np.testing.assert_allclose(T.mean(axis=0), 0.0, atol=1e-7)
-    np.testing.assert_allclose(T.var(axis=0), 1.0, atol=1e-7)
-    between = sum(np.mean(y == c) * T[y == c].mean(axis=0) ** 2 for c in range(3))
-    np.testing.assert_allclose(between, model.eigenvalues_, atol=1e-7)
-    assert np.all((model.eigenvalues_ >= 0) & (model.eigenvalues_ <= 1))
-    np.testing.assert_allclose(model.means_, [T[y == c].mean(axis=0) for c in range(3)], atol=1e-7)
-
-
-def test_rings_need_three_vectors():
-    X, y = make_rings(200)
-    model = FeatureVectorDiscriminant(kernel=Polynomial(2, gamma=1.0, coef0=0.0), alpha=0.0, n_vectors=100).fit(X, y)
-    assert model.n_vectors_ == 3
-    assert model.eigenvalues_ == pytest.approx(1.0)
-    assert model.score(X, y) == 1.0
-
-
-def test_two_classes_have_one_axis_and_one_decision_value():
-    X, y = make_banana(200)
-    model = FeatureVectorDiscriminant().fit(X, y)
-    assert model.transform(X).shape == (200, 1)
-    f = model.decision_function(X)
-    np.testing.assert_array_equal(f > 0, model.predict(X) == 1)
-    odds = np.exp(model.class_scores_.factor * f)
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1], odds / (1 + odds), atol=1e-9)
-    assert model.score(X, y) > 0.85
 
 
 def test_number_of_components(three):

@@ -62,14 +62,6 @@ def test_the_ends_are_quantiles_of_leave_one_out_residuals(curve):
     np.testing.assert_allclose(model.predict_std(X[:3]), np.sqrt(np.mean(residuals**2)), rtol=1e-6)
 
 
-def test_negative_targets_mirror_the_intervals(curve):
-    X, y = curve
-    model = FeatureVectorRegressor(kernel=Gaussian(0.5), n_vectors=7, alpha=0.01)
-    skewed = y + np.random.default_rng(0).exponential(size=150)
-    ours, mirrored = (model.fit(X, sign * skewed).predict_interval(X) for sign in (1, -1))
-    np.testing.assert_allclose(mirrored, -ours[:, ::-1], atol=1e-8)
-
-
 def log_normal(n, seed, growing=False):
     """Noise with a long tail above; its size grows along a feature that the mean does not depend on."""
     rng = np.random.default_rng(seed)
@@ -112,32 +104,6 @@ def test_intervals_quantiles_and_the_cdf_agree():
     np.testing.assert_allclose(
         np.quantile(probability, [0.25, 0.5, 0.75], axis=0).T, [[0.25, 0.5, 0.75]] * 2, atol=0.06
     )
-
-
-def test_bad_quantiles_and_targets(curve):
-    X, y = curve
-    model = FeatureVectorRegressor(max_vectors=5).fit(X[:40], y[:40])
-    with pytest.raises(ValueError, match=r"40 held-out samples .* quantiles from 0.025 to 0.975, got q=0.99; fit"):
-        model.predict_quantile(X, 0.99)
-    with pytest.raises(ValueError, match="FeatureVectorRegressor: q must be a number between 0 and 1"):
-        model.predict_quantile(X, 1.0)
-    with pytest.raises(ValueError, match=r"y must be a number or an array of shape \(150,\), one .* got shape \(3,\)"):
-        model.cdf(X, [1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="FeatureVectorRegressor: y has NaN"):
-        model.cdf(X, np.nan)
-
-
-def test_every_output_has_its_own_width(curve):
-    X, y = curve
-    rng = np.random.default_rng(0)
-    both = FeatureVectorRegressor(kernel=Gaussian(0.5), alpha=0.01, n_vectors=7)
-    both.fit(X, np.column_stack([y, y + 5 * rng.standard_normal(150)]))
-    found = both.predict_interval(X[:4])
-    assert found.shape == (4, 2, 2)
-    widths = np.ptp(found, axis=2)
-    assert np.all(widths[:, 1] > 10 * widths[:, 0])
-    one = clone(both).fit(X, y).predict_interval(X[:4])
-    np.testing.assert_allclose(found[:, 0, :], one)
 
 
 def test_a_scale_follows_noise_that_grows():
@@ -224,59 +190,3 @@ def test_class_weights_weigh_the_held_out_samples():
     inside = model.predict_set(new, 0.95)[np.arange(6000), truth]
     reached = 0.9 * inside[truth == 0].mean() + 0.1 * inside[truth == 1].mean()
     assert reached == pytest.approx(0.95, abs=0.03)
-
-
-@pytest.mark.parametrize("coverage", [0, 1, 1.5, -0.1, np.nan, "0.9", None, True])
-def test_bad_coverage(curve, coverage):
-    model = FeatureVectorRegressor(max_vectors=5).fit(*curve)
-    with pytest.raises(ValueError, match=r"FeatureVectorRegressor: coverage must be a number between 0 and 1 .*got"):
-        model.predict_interval(curve[0], coverage)
-    classifier = FeatureVectorDiscriminant(max_vectors=5).fit(*make_banana(40))
-    with pytest.raises(ValueError, match="FeatureVectorDiscriminant: coverage must be a number between 0 and 1"):
-        classifier.predict_set(make_banana(5)[0], coverage)
-
-
-def test_more_coverage_than_the_samples_support():
-    X, y = make_sinc(40, noise=0.1)
-    model = FeatureVectorRegressor().fit(X, y)
-    with pytest.raises(ValueError, match=r"coverage 0.99 need at least 99 .* has 40; ask for at most 0.975, or fit"):
-        model.predict_interval(X, 0.99)
-    grouped = FeatureVectorRegressor().fit(X, y, groups=np.arange(40) // 8)
-    with pytest.raises(ValueError, match=r"need at least 9 held-out samples \(or groups\), and this model has 5"):
-        grouped.predict_interval(X)
-
-
-def test_the_wrong_kind_of_question(curve):
-    X, y = curve
-    regressor = FeatureVectorRegressor(max_vectors=5).fit(X, y)
-    assert not hasattr(regressor, "predict_set")
-    with pytest.raises(AttributeError, match=r"FeatureVectorRegressor predicts numbers.*use predict_interval"):
-        regressor.predict_set(X)
-    classifier = FeatureVectorDiscriminant(max_vectors=5).fit(*make_banana(40))
-    assert not hasattr(classifier, "predict_interval")
-    with pytest.raises(AttributeError, match=r"FeatureVectorDiscriminant predicts classes.*use predict_set"):
-        classifier.predict_interval(X)
-
-
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        ([0] * 40, "groups has only one group of positive weight; whole groups are held out"),
-        ([0, 1] * 19, r"groups must have one label per sample, shape \(40,\), got \(38,\)"),
-        ([[0], [1]] * 20, r"groups must have one label per sample"),
-        (["a", None] * 20, "groups has missing labels"),
-        ([0.0, np.nan] * 20, "groups has missing labels"),
-        (np.array([1, "a"] * 20, dtype=object), "groups must hold labels of one kind"),
-    ],
-)
-@pytest.mark.parametrize("estimator", [FeatureVectorRegressor, FeatureVectorDiscriminant])
-def test_bad_groups(estimator, groups, message):
-    X, y = make_banana(40)
-    with pytest.raises(ValueError, match=f"{estimator.__name__}: {message}"):
-        estimator(max_vectors=5).fit(X, y, groups=groups)
-
-
-def test_groups_of_weight_zero_do_not_count():
-    X, y = make_banana(40)
-    with pytest.raises(ValueError, match="only one group of positive weight"):
-        FeatureVectorDiscriminant().fit(X, y, sample_weight=[1.0, 0.0] * 20, groups=[0, 1] * 20)

@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor
 from fewkern.core.kernel import Gram
@@ -55,16 +59,6 @@ def test_held_out_values_equal_refits(G, rng, ridge, weights):
     found = solve(G, Y, ridge, weights, GROUPS)
     np.testing.assert_allclose(found.held_out, without_groups(G, Y, ridge, w, GROUPS), atol=1e-7)
     np.testing.assert_allclose(found.W, solve(G, Y, ridge, weights).W)
-
-
-def test_groups_of_one_are_leave_one_out(G, rng, weights):
-    Y, each = rng.standard_normal((30, 3)), rng.permutation(30)
-    plain = loo_paths(G, Y, (0.0, 0.1), weights)
-    for path, other in zip(loo_paths(G, Y, (0.0, 0.1), weights, LooScheme(GroupBlocks.of(each))), plain):
-        np.testing.assert_allclose(path.error, other.error, rtol=1e-8)
-        np.testing.assert_allclose(path.std_error, other.std_error, rtol=1e-8)
-    found = solve(G, Y, 0.1, weights, each).held_out
-    np.testing.assert_allclose(found, solve(G, Y, 0.1, weights).held_out, atol=1e-10)
 
 
 def test_spread_counts_groups_not_samples(G, rng):
@@ -158,11 +152,6 @@ def test_classifiers_take_groups():
 
 
 def test_groups_through_a_pipeline_and_a_search():
-    from sklearn import config_context
-    from sklearn.model_selection import GridSearchCV, GroupKFold
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     X, y = make_sinc(90, noise=0.2)
     groups = np.arange(90) // 3
     model = FeatureVectorRegressor(max_vectors=6)

@@ -69,6 +69,7 @@ def test_tolerance_gives_the_smallest_model_within_the_standard_error(samples):
     least = exact.path.error[exact.path.chosen]
     threshold = least + exact.path.spread[exact.path.chosen]
     assert one.path.error[one.path.chosen] <= threshold
+    assert (one.stop, run(samples, None).stop) == (Stop.SIZE, exact.selection.stop)
     smaller = one.path.error[:, :, 1 : one.n_vectors]
     assert np.all(smaller > threshold)
 
@@ -127,6 +128,8 @@ def test_units_of_the_data_do_not_matter(samples):
     )
     assert small.path.chosen == large.path.chosen
     np.testing.assert_allclose(large.ridge, 1e6 * small.ridge)
+    zero = Samples.of(np.zeros((4, 1)), targets=np.zeros((4, 1)))
+    assert in_kernel_units(plan(), Linear(), zero).ridges == plan().ridges
 
 
 # Paths with errors that are given
@@ -234,13 +237,6 @@ def test_half_a_standard_error_must_be_gained(gain, more):
     assert len(asked) == more
 
 
-def test_ridges_in_units_of_the_kernel(samples):
-    scaled = in_kernel_units(plan(), Linear(), samples)
-    np.testing.assert_allclose(scaled.ridges, np.array(plan().ridges) * np.mean(samples.X**2))
-    zero = Samples.of(np.zeros((4, 1)), targets=np.zeros((4, 1)))
-    assert in_kernel_units(plan(), Linear(), zero).ridges == plan().ridges
-
-
 def test_many_samples_are_searched_on_some(samples, many):
     found = automatic_model(samples, Gaussian(), plan())
     assert found.full_selection is found.searched
@@ -266,23 +262,13 @@ def test_a_fifth_of_the_samples_is_spared(samples, many, monkeypatch):
     assert automatic_model(few, Gaussian(1.0), plan()).searched is None
 
 
-def test_widths_near_the_best_of_a_few_samples_are_the_grid(samples, many):
-    grid = KernelGrid.around(Gaussian(), samples.X)
-    how = plan()
+def test_length_scales_near_the_best_of_a_few_samples_are_the_grid(samples, many):
+    grid, how = KernelGrid.around(Gaussian(), samples.X), plan()
     least = [KernelPath.start(samples, kernel, how, LooScheme()).least for kernel in grid.kernels]
     best = least.index(min(least))
-    near = module._near_best(samples, grid, how)
-    assert near.widths == grid.widths[max(0, best - 2) : best + 2]
-    assert near.kernels == grid.kernels[max(0, best - 2) : best + 2]
+    assert module._near_best(samples, grid, how) == grid.some(range(max(0, best - 2), min(best + 2, 9)))
     only = KernelGrid.of(Gaussian(1.0))
     assert module._near_best(samples, only, how) is only
-
-
-def test_why_a_search_ended(samples):
-    whole, part = run(samples, None), run(samples, 0.5)
-    assert whole.stop == whole.selection.stop
-    assert part.n_vectors < part.selection.n_vectors
-    assert part.stop == Stop.SIZE
 
 
 def test_a_kernel_is_judged_by_its_best_ridge():

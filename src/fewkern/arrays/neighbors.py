@@ -95,10 +95,8 @@ def class_radius(X: Array, codes: Array, k: int) -> Array:
 
 
 def symmetric_weights(V: Any, owner: str) -> Any:
-    """A user's weights as a CSR matrix without its diagonal, checked: square, symmetric, not negative."""
+    """A user's square matrix of weights in CSR form, without its diagonal, checked: symmetric, not negative."""
     V = sp.csr_matrix(V, dtype=float)
-    if V.shape[0] != V.shape[1]:
-        raise ValueError(f"{owner}: graph weights must be a square matrix over the samples, got shape {V.shape}.")
     V.setdiag(0)
     V.eliminate_zeros()
     if not np.all(np.isfinite(V.data)):

@@ -119,17 +119,15 @@ def compare(
 def _compare_fold(found: Comparison, fitted: Rows, held: Rows, start: Start) -> None:
     policy = found.policy
     low, high = fitted.Y.min(axis=0), fitted.Y.max(axis=0)
-    seen: dict[int, tuple[Host, Host]] = {}
+    seen: dict[int, tuple[Geometry, Host, Host]] = {}  # with the geometry, so that no other one gets its id
 
     def judged(geometry: Geometry) -> tuple[Host, Host]:
         """Values on the rows held out, and their squared errors within the range of the targets."""
         if id(geometry) not in seen:
             predicted = values(held, geometry, *coefficients(fitted, geometry, policy))
-            seen[id(geometry)] = predicted, np.sum((np.clip(predicted, low, high) - held.Y) ** 2, axis=1)
-            kept.append(geometry)
-        return seen[id(geometry)]
-
-    kept: list[Geometry] = []  # so that no other geometry gets the same id
+            errors = np.sum((np.clip(predicted, low, high) - held.Y) ** 2, axis=1)
+            seen[id(geometry)] = geometry, predicted, errors
+        return seen[id(geometry)][1:]
 
     def error(geometry: Geometry) -> float:
         return float(held.mean(judged(geometry)[1]))

@@ -1,6 +1,6 @@
 r"""One convex step of recursive soft margins: a hinge per pair, the signs fixed by an order of the samples (B2, B5).
 
-.. math:: \tfrac12 w^T S w + D \sum_e (1 - s_e v_e\, w^T (x_i - x_j))_+
+.. math:: \tfrac12 w^T S w + D \sum_e (1 - s_e v_e\, w^T (x_i - x_j))_+ \quad \text{RSM (9)}
 
 The pairs enter one by one in a quadratic program (:class:`ListedPairs`), or through a sort (:class:`RankedPairs`). Each
 has the objective ``value(w)`` with absolute values in place of signs, the minimizer ``improve(w, order, near)`` of the
@@ -43,7 +43,7 @@ def solve(S: Array, x: Array) -> Array:
 
 
 def signed_pairs(Z: Array, edges: Edges, order: Array) -> Array:
-    """Rows ``v_e s_e (x_i - x_j)``, the sign taken from the order."""
+    """Rows ``v_e s_e (x_i - x_j)`` of ``F``, RSM (9), the signs taken from the order."""
     rank = np.argsort(order, kind="stable")
     factor = np.where(rank[edges.i] > rank[edges.j], edges.v, -edges.v)
     return factor[:, None] * (Z[edges.i] - Z[edges.j])
@@ -51,7 +51,7 @@ def signed_pairs(Z: Array, edges: Edges, order: Array) -> Array:
 
 @dataclass(frozen=True)
 class ListedPairs:
-    """Convex steps as a quadratic program over the pairs near the margin (methods B2)."""
+    """Convex steps as a quadratic program over the pairs near the margin, RSM (10) (methods B2)."""
 
     Z: Array
     S: Array

@@ -1,4 +1,4 @@
-"""Graph embedding: directions that maximize a ratio of two scatters, jointly or one by one (methods B3)."""
+"""Graph embedding, RSM (2): directions that maximize a ratio of two scatters, jointly or one by one (methods B3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from fewkern.arrays.linalg import generalized_eigh
 from fewkern.arrays.namespace import Array
-from fewkern.core.path import Peeled, Stop, peel
+from fewkern.core.path import Stop, peel
 from fewkern.margins.graphs import GraphPair
 from fewkern.margins.rules import GraphRule
 from fewkern.select.axes import Spread
@@ -108,8 +108,6 @@ class Embedding:
 
 def principal_space(Z: Array) -> Array:
     """Orthonormal basis ``V`` of the span of the centered rows, at their numerical rank."""
-    if 0 in Z.shape:
-        return np.zeros((Z.shape[1], 0))
     if Z.shape[0] >= _TALL_ROWS_PER_FEATURE * Z.shape[1]:
         # the Gram matrix shows a clearly full rank at a fraction of the cost; then any basis does
         squares = np.linalg.eigvalsh(Z.T @ Z)
@@ -147,20 +145,14 @@ def penalty_rank(B: Array, S: Array) -> int:
 
 @dataclass
 class ScatterDeflation:
-    """State of :func:`peel`: two scatters in the complement of the directions found so far."""
+    """State of :func:`peel`: features and two scatters in the complement of the directions found so far."""
 
+    space: Reflected
     S: Array
     B: Array
-    Q: Array
-    """Maps the complement back to the features."""
 
     def __post_init__(self) -> None:
         self.first = float(np.trace(self.B))
-
-    @property
-    def dimension(self) -> int:
-        """Dimension of the complement."""
-        return int(self.S.shape[0])
 
     def best(self) -> tuple[Array, float]:
         """Unit vector of the largest ratio ``w'Bw / w'Sw``, and that ratio."""
@@ -170,25 +162,17 @@ class ScatterDeflation:
 
     def find(self) -> tuple[Array, Any] | Stop:
         """The next direction, and the record of it."""
-        if self.dimension == 0:
-            return Stop.RANK
         # not by the ratio: with a small ridge it falls by many orders once the null space of S is used up
         if float(np.trace(self.B)) <= _FLAT_TRACE_RATIO * self.first:
             return Stop.FLAT
         return self.best()
 
-    def remove(self, found: tuple[Array, Any]) -> list[tuple[Array, Any]]:
-        """Deflate; the direction in the coordinates of the features, and its record."""
+    def remove(self, found: tuple[Array, Any]) -> list[Any]:
+        """Deflate."""
         u, record = found
-        self.Q, w = reflect(self.Q, u)
+        self.space = self.space.without(u[:, None])[0]
         self.S, self.B = reflect_both(self.S, u), reflect_both(self.B, u)
-        return [(w, record)]
-
-
-def as_columns(peeled: Peeled[tuple[Array, Any]], rows: int) -> Array:
-    """The directions that were found, one per column."""
-    columns = [w for w, _ in peeled.records]
-    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))
+        return [record]
 
 
 def graph_embedding(
@@ -245,10 +229,11 @@ def _largest_ratios(S: Array, B: Array, V: Array, n_components: int | None, recu
         return Embedding(V[:, :0], np.zeros(0), Stop.FLAT)
     wanted = seen if n_components is None else n_components
     if recursive:
-        peeled = peel(ScatterDeflation(S, B, V), min(wanted, rank))
-        W = as_columns(peeled, int(V.shape[0]))
-        values = np.array([value for _, value in peeled.records])
-        return Embedding(W, values, Stop.RANK if W.shape[1] == rank < wanted else peeled.stop)
+        # the scatters are all that is known of the samples
+        state = ScatterDeflation(Reflected.start(np.zeros((0, V.shape[0])), V), S, B)
+        peeled = peel(state, min(wanted, rank))
+        stop = Stop.RANK if len(peeled.records) == rank < wanted else peeled.stop
+        return Embedding(state.space.W, np.array(peeled.records), stop)
     # eigenvectors of the eigenvalue zero are an arbitrary basis of the null space of the penalty
     count = min(wanted, seen)
     values, vectors = generalized_eigh(B, S)

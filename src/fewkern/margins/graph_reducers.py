@@ -17,9 +17,8 @@ from fewkern.core.path import Stop
 from fewkern.core.population import InMemory, Population
 from fewkern.core.samples import Samples
 from fewkern.margins.embedding import embedding_of_sums, graph_embedding
-from fewkern.margins.graphs import GraphPair
-from fewkern.margins.reducer import REDUCER, Features, Reducer, features_of_all, on_host
-from fewkern.margins.rules import GraphRule, as_graph, build_pair
+from fewkern.margins.reducer import REDUCER, Reducer, features_of_all
+from fewkern.margins.rules import Graph, GraphRule, as_graph, build_pair
 from fewkern.margins.soft import MAX_STEPS, SoftMargin, SoftMarginStep, recursive_soft_margin
 from fewkern.populations import labelled_population, weighted_population
 
@@ -44,51 +43,29 @@ def set_params(self: Any, **params: Any) -> Any:
 
 def tags_of_graph(self: Any) -> Any:
     """Targets are required where the graph needs classes."""
-    tags, rule = Reducer.__sklearn_tags__(self), _rule(self)
-    tags.target_tags.required = rule is not None and rule.supervised
+    tags, graph = Reducer.__sklearn_tags__(self), as_graph(self.graph, type(self).__name__)
+    tags.target_tags.required = isinstance(graph, GraphRule) and graph.supervised
     return tags
 
 
-def _rule(estimator: Any) -> GraphRule | None:
-    """The graph, if it is a rule."""
-    graph = as_graph(estimator.graph, type(estimator).__name__)
-    return graph if isinstance(graph, GraphRule) else None
+def _checked_rows(estimator: Any, graph: Graph, X: Any, y: Any, sample_weight: Any) -> Samples:
+    """Checked rows in memory, with classes where the graph needs them."""
+    if isinstance(graph, GraphRule) and graph.supervised:
+        return check_labelled(estimator, X, y, sample_weight)
+    return check_weighted(estimator, X, sample_weight, minimum=2)
 
 
-def _rows_in_memory(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Population:
-    """Checked rows, with classes where the graph needs them."""
-    rule = _rule(estimator)
-    if rule is not None and rule.supervised:
-        return InMemory(check_labelled(estimator, X, y, sample_weight))
-    return InMemory(check_weighted(estimator, X, sample_weight, minimum=2))
-
-
-def _rows_of_collection(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Population:
+def _checked_collection(estimator: Any, graph: Graph, X: Any, y: Any, sample_weight: Any) -> Population:
     """The rows of a Dask collection, for a graph whose scatters are sums over rows."""
-    rule = _rule(estimator)
-    if rule is None or not rule.additive:
+    if not isinstance(graph, GraphRule) or not graph.additive:
         given = repr(estimator.graph) if isinstance(estimator.graph, (str, GraphRule)) else "that was given"
         raise TypeError(
             f"{type(estimator).__name__}: X is a Dask collection, and the graph {given} is one of pairs of samples, "
             'which must be in memory; use graph="fisher" or "pca", or pass some of the rows in memory.'
         )
-    if rule.supervised:
+    if graph.supervised:
         return labelled_population(estimator, X, y, sample_weight)
     return weighted_population(estimator, X, sample_weight)
-
-
-def _samples(estimator: Any, population: Population, limit: int | None = None) -> Samples:
-    """Samples of the graph: all where the user gave their pairs, else at most ``limit``, or the usual sample."""
-    if _rule(estimator) is None and isinstance(population, InMemory):
-        return population.samples
-    samples = population.sample
-    return samples if limit is None or samples.pairwise else samples.drawn(limit)
-
-
-def _pair(estimator: Any, features: Features) -> GraphPair:
-    """The graph pair of the fitted samples."""
-    name = type(estimator).__name__
-    return build_pair(as_graph(estimator.graph, name), features.Z, features.samples, name)
 
 
 class GraphEmbedding(Reducer):
@@ -217,18 +194,22 @@ class GraphEmbedding(Reducer):
         self
         """
         self._reset_fitted()
-        rows = _rows_of_collection if is_collection(X) else _rows_in_memory
-        population, rule = rows(self, X, y, sample_weight), _rule(self)
-        host, like = on_host(population), population.sample.weights
-        features = self._features(_samples(self, host))
-        if rule is not None and rule.additive and host.n > features.samples.n:
-            features, spread = features_of_all(features, host)
-            result = embedding_of_sums(spread, rule, self.n_components, self.recursive, self.alpha)
+        graph = as_graph(self.graph, "GraphEmbedding")
+        if is_collection(X):
+            population = _checked_collection(self, graph, X, y, sample_weight)
+            samples = population.sample
         else:
-            pair = _pair(self, features)
+            population = rows = InMemory(_checked_rows(self, graph, X, y, sample_weight))
+            samples = rows.sample if isinstance(graph, GraphRule) else rows.samples
+        features = self._features(samples)
+        if isinstance(graph, GraphRule) and graph.additive and population.n > samples.n:
+            features, spread = features_of_all(features, population)
+            result = embedding_of_sums(spread, graph, self.n_components, self.recursive, self.alpha)
+        else:
+            pair = build_pair(graph, features.Z, features.samples, "GraphEmbedding")
             result = graph_embedding(features.Z, pair, self.n_components, self.recursive, self.alpha)
-        self._set_fitted(features, features.with_signs(result.directions), like)
-        self.eigenvalues_, self.stop_ = asarray_like(result.values, like), result.stop
+        self._set_fitted(features, features.with_signs(result.directions), samples.weights)
+        self.eigenvalues_, self.stop_ = asarray_like(result.values, samples.weights), result.stop
         warn_of_fewer_components(self)
         return self
 
@@ -358,13 +339,16 @@ class RecursiveSoftMargin(Reducer):
         self
         """
         self._reset_fitted()
-        population = _rows_in_memory(self, X, y, sample_weight)
-        features = self._features(_samples(self, on_host(population), _MAX_SOFT_MARGIN_SAMPLES))
-        pair = _pair(self, features)
+        graph = as_graph(self.graph, "RecursiveSoftMargin")
+        samples = _checked_rows(self, graph, X, y, sample_weight)
+        if isinstance(graph, GraphRule) and not samples.pairwise:
+            samples = samples.drawn(_MAX_SOFT_MARGIN_SAMPLES)
+        features = self._features(samples)
+        pair = build_pair(graph, features.Z, features.samples, "RecursiveSoftMargin")
         how = SoftMargin(self.n_components, self.C, self.scale_C, self.alpha, self.metric)
         with progress(self, "finding directions", self.n_components) as step:
             result = recursive_soft_margin(features.Z, pair, how, step)
-        self._set_fitted(features, features.with_signs(result.directions), population.sample.weights)
+        self._set_fitted(features, features.with_signs(result.directions), samples.weights)
         self.stop_, self.steps_ = result.stop, result.steps
         self.n_iter_ = max(1, sum(len(step.objectives) - 1 for step in result.steps))
         self._warn_at_limit(result.steps)

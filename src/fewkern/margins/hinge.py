@@ -27,7 +27,6 @@ from fewkern.arrays.linalg import (
     weighted_gram,
 )
 from fewkern.arrays.namespace import Array
-from fewkern.arrays.numerics import quiet
 from fewkern.core.path import Stop
 from fewkern.margins.embedding import norm
 
@@ -44,7 +43,8 @@ _BOUND_RTOLS = (1e-7, 1e-9, 1e-11, 0.0)
 # It costs too much if the relative error grows by more than this factor and exceeds this error.
 _MAX_ERROR_FACTOR, _NEGLIGIBLE_ERROR = 10.0, 1e-8
 # A warm start keeps this distance from the bounds (fraction of the box) and these slacks (in margins); measured on 27
-# problems: with less, the first steps are short.
+# problems: with less, the first steps are short. It saves few iterations, but from a central start a recursion with a
+# large box ends sooner: 16 directions in place of 50, for C = 1e4 on 200 rows of breast cancer with a Gaussian kernel.
 _WARM_BOX_FRACTION, _WARM_SLACK_MARGINS = 0.3, 0.5
 # Fraction of the longest feasible step.
 _STEP_FRACTION = 0.99
@@ -151,13 +151,9 @@ def relative_error(primal: float, dual: float, infeasibility: float = 0.0) -> fl
     return error if math.isfinite(error) else math.inf
 
 
+@np.errstate(all="ignore")  # overflow ends the loop
 def minimize_hinge(problem: HingeProblem, start: Array | None = None) -> HingeSolution:
     """Minimize a sum of hinges; ``start`` are multipliers that are feasible in the dual."""
-    with quiet():  # overflow ends the loop
-        return _minimize(problem, start)
-
-
-def _minimize(problem: HingeProblem, start: Array | None) -> HingeSolution:
     warm = start is not None and bool(np.any(start > 0))
     point = _warm_start(problem, start) if warm else _cold_start(problem)
     best, since, stop, iteration = None, 0, Stop.MAX_ITER, 0
@@ -394,6 +390,4 @@ def _clean(problem: HingeProblem, a: Array, edge: float) -> Array:
     up = float(np.sum(np.where(signs > 0, a, 0.0)))
     down = float(np.sum(np.where(signs < 0, a, 0.0)))
     low = min(up, down)
-    if low <= 0.0:
-        return np.zeros_like(a)
-    return np.where(signs > 0, a * (low / up), a * (low / down))
+    return a * np.where(signs > 0, low / max(up, float_info.min), low / max(down, float_info.min))

@@ -1,4 +1,4 @@
-"""Recursive support vector machines: orthogonal directions of maximum margin (RSVM; methods part A)."""
+"""Recursive support vector machines: orthogonal directions of maximum margin (RSVM, section III; methods part A)."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def recursive_margin(
 
     .. math::
 
-        \min_{w, b} \tfrac12 \|w\|^2 + \sum_i C_i (1 - y_i (\langle w, \phi_t(x_i) \rangle + b))_+ , \qquad
+        \min_{w, b} \tfrac12 \|w\|^2 + \sum_i C_i (1 - y_i (\langle w, \phi_t(x_i) \rangle + b))_+ \quad (4), \qquad
         \tilde w_t = \sum_i \alpha_i y_i \phi_t(x_i), \quad w_t = \tilde w_t / \|\tilde w_t\|, \qquad
-        \phi_{t+1}(x) = \phi_t(x) - \langle \phi_t(x), w_t \rangle w_t .
+        \phi_{t+1}(x) = \phi_t(x) - \langle \phi_t(x), w_t \rangle w_t \quad (6) .
 
     Several problems (many classes) give a block: their unit directions are orthonormalized by a singular value
     decomposition and removed together.
@@ -147,7 +147,7 @@ def recursive_margin(
 
 
 class _MarginDeflation:
-    """State of :func:`peel`: the deflated samples, and the problems that still have a direction."""
+    """State of :func:`peel`: the deflated samples (6), and the problems that still have a direction."""
 
     def __init__(self, space: Reflected, problems: Sequence[MarginProblem], n_components: int | None) -> None:
         self.space, self.problems = space, problems
@@ -165,11 +165,11 @@ class _MarginDeflation:
         self.n_iter, self.unsolved = 0, 0.0
 
     def find(self) -> tuple[Array, Array, MarginStep] | Stop:
-        """Orthonormal directions of one step, their dual coefficients, and the record of it."""
+        """Steps 3 and 1: orthonormal directions, their dual coefficients, and the record of the step."""
         if self.space.dimension == 0:
             return Stop.RANK
-        # Paper: an absolute bound. We: relative to the longest sample, because features have units; with a Gaussian
-        # kernel it is the same.
+        # Paper: an absolute bound (step 3). We: relative to the longest sample, because features have units; with a
+        # Gaussian kernel it is the same.
         if self.space.largest_norm() <= _FADED_RTOL * self.longest:
             return Stop.FADED
         found: list[tuple[int, HingeSolution]] = []
@@ -198,7 +198,7 @@ class _MarginDeflation:
         return U[:, :size], B[:, :size], step
 
     def _hyperplane(self, k: int) -> HingeSolution | None:
-        """The next hyperplane of a problem; None where it has none (flat stop, methods A3.4)."""
+        """The next hyperplane of a problem, (4) and (5); None where it has none (flat stop, methods A3.4)."""
         problem, cap = self.problems[k].on(self.space), (1.0 - _FLAT_RTOL) * self.caps[k]
         alpha = self.multipliers[k]
         if alpha is not None:
@@ -228,6 +228,7 @@ class _MarginDeflation:
         return _orthonormal(U, B) if len(found) > 1 else (U, B)
 
     def remove(self, found: tuple[Array, Array, MarginStep]) -> list[Array]:
+        """Step 2: the samples in the complement of the directions, (6)."""
         U, betas, step = found
         self.space, Z = self.space.without(U)
         # w_t = sum_i B_it phi(x_i): b_t = beta - B (Z' beta) over the components before this block (methods A2)

@@ -19,7 +19,7 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear, resolve_kernel
 from fewkern.core.path import Stop
-from fewkern.core.population import InMemory, Population
+from fewkern.core.population import Population
 from fewkern.core.samples import Samples, with_indicators
 from fewkern.core.statistics import Statistics
 from fewkern.select.axes import Spread, column_signs
@@ -44,10 +44,10 @@ class Features:
     """Centered features."""
     mean: Array
     """The mean that was subtracted."""
-    selection: Selection | None = None
+    selection: Selection | None
     """The vectors of the basis; None where the features are the samples themselves."""
-    center: Array | None = None
-    """Mean of all rows, where ``samples`` are a sample of them."""
+    center: Array
+    """Mean of the samples that ``mean`` belongs to; read only with the linear kernel."""
 
     @cached_property
     def basis(self) -> KernelBasis | None:
@@ -72,24 +72,13 @@ class Features:
         expansion = self.basis.expand(W, np.zeros_like(W[0, :]))
         return (expansion.vectors.T @ expansion.coef).T
 
-    def sample_mean(self) -> Array:
-        """Weighted mean of the samples."""
-        if self.center is not None:
-            return self.center
-        if self.basis is None:
-            return self.mean
-        p = self.samples.weights
-        return (self.samples.X.T @ p) / np.sum(p)
-
     def with_signs(self, W: Array) -> Array:
         """``W`` with the largest entry of every column made positive: the same samples give the same axes.
 
         With the linear kernel it is the entry of the component itself, however the samples are stored.
         """
-        if not self.linear or self.basis is None or 0 in W.shape:
-            return W * column_signs(W)
-        narrow = W.astype(float_dtype(self.samples.X))
-        return W * column_signs((self.components(narrow).T).astype(W.dtype))
+        axes = self.components(W.astype(float_dtype(self.samples.X))).T if self.linear else W
+        return W * column_signs(axes).astype(W.dtype)
 
     def expansion(self, W: Array, dual: Array | None = None) -> KernelExpansion:
         """The map ``x -> W' (z(x) - mean)``; with ``dual`` on the samples that have a coefficient there.
@@ -111,14 +100,6 @@ class Features:
         return self.samples.original(KernelExpansion(self.kernel, vectors, coef, offset, support))
 
 
-def _features_of(samples: Samples, kernel: Kernel, chosen: Selection | None) -> Features:
-    """Features on a basis of chosen samples; without one the samples themselves."""
-    p = samples.weights.astype(np.float64)
-    Z = (_dense(samples.X) if chosen is None else chosen.G).astype(np.float64)
-    mean = p @ Z / np.sum(p)
-    return Features(replace(samples, weights=p), kernel, Z - mean, mean, chosen)
-
-
 def _dense(X: Array) -> Array:
     return X.toarray() if is_sparse(X) else X
 
@@ -127,12 +108,12 @@ def features_of_all(features: Features, population: Population) -> tuple[Feature
     """Features of the sample about the mean of all rows, and the spread of all rows about it, in one pass."""
     moments = partial(_moments, features.basis, features.mean)
     spread = Spread.of_sums(population.total(moments, int(features.mean.shape[0]) + 1))
-    moved = replace(features, Z=features.Z - spread.mean, mean=features.mean + spread.mean)
+    mean = center = features.mean + spread.mean
     if features.linear and features.basis is not None:
         # the mean of the features on a basis is not that of the samples
         sums = population.total(_row_sums, features.samples.X.shape[1])
-        moved = replace(moved, center=sums[:-1] / sums[-1])
-    return moved, spread
+        center = sums[:-1] / sums[-1]
+    return replace(features, Z=features.Z - spread.mean, mean=mean, center=center), spread
 
 
 def _moments(basis: KernelBasis | None, shift: Array, samples: Samples) -> Statistics:
@@ -140,13 +121,14 @@ def _moments(basis: KernelBasis | None, shift: Array, samples: Samples) -> Stati
 
     ``shift`` is near the mean: far from zero, sums of squares would lose their digits.
     """
-    samples = with_indicators(samples)
+    samples = with_indicators(samples.on_host())
     Z = _dense(samples.X) if basis is None else basis.features(samples.X)
     return Statistics.of(Z.astype(np.float64) - shift, samples.targets, samples.weights)
 
 
 def _row_sums(samples: Samples) -> Array:
     """Weighted sum of dense or sparse rows, and of their weights."""
+    samples = samples.on_host()
     weights = samples.weights.astype(np.float64)
     return np.append(samples.X.T @ weights, np.sum(weights))
 
@@ -188,15 +170,18 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         Sparse samples of the linear kernel go through a basis too, if they have many features.
         """
         params: Any = self
-        kernel, limit = resolve_kernel(params.kernel, samples.X), params.max_vectors
-        if isinstance(kernel, Linear) and limit is None:
-            if not is_sparse(samples.X) or samples.X.shape[1] <= _MAX_SPARSE_FEATURES:
-                return _features_of(samples, kernel, None)
-            limit = _MAX_SPARSE_FEATURES
-        if limit is None:
-            limit = _MAX_VECTORS
-        how = SelectionRule(seed=seed_from(params.random_state))
-        return _features_of(samples, kernel, choose_basis(samples, kernel, how, limit))
+        samples, limit, chosen = samples.on_host(), params.max_vectors, None
+        kernel, p = resolve_kernel(params.kernel, samples.X), samples.weights.astype(np.float64)
+        linear, wide = isinstance(kernel, Linear), is_sparse(samples.X) and samples.X.shape[1] > _MAX_SPARSE_FEATURES
+        if not linear or wide or limit is not None:
+            default = _MAX_SPARSE_FEATURES if linear else _MAX_VECTORS
+            how = SelectionRule(seed=seed_from(params.random_state))
+            chosen = choose_basis(samples, kernel, how, default if limit is None else limit)
+        Z = (_dense(samples.X) if chosen is None else chosen.G).astype(np.float64)
+        mean = center = p @ Z / np.sum(p)
+        if linear and chosen is not None:
+            center = samples.X.T @ p / np.sum(p)
+        return Features(replace(samples, weights=p), kernel, Z - mean, mean, chosen, center)
 
     def _set_fitted(self, features: Features, W: Array, like: Array, dual: Array | None = None) -> None:
         """Set the attributes of the directions ``W``, as arrays of the library and on the device of ``like``.
@@ -215,11 +200,4 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
         self.vectors_, self.n_vectors_ = expansion.vectors[:0, :], 0
         self.indices_ = asarray_like(np.zeros(0, dtype=np.int64), like)
         self.components_ = expansion.vectors
-        self.mean_ = asarray_like(features.sample_mean().astype(float_dtype(features.samples.X)), like)
-
-
-def on_host(population: Population) -> Population:
-    """The same rows as NumPy arrays; sparse rows stay sparse."""
-    if not isinstance(population, InMemory):
-        return population
-    return InMemory(move_fields(population.samples, np.empty(0)))
+        self.mean_ = asarray_like(features.center.astype(float_dtype(features.samples.X)), like)

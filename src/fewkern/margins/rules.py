@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -274,7 +274,11 @@ RULES: dict[str, type[GraphRule]] = {name.lower(): globals()[name] for name in _
 _COLUMN_SUM_RTOL = 1e-8
 
 
-def as_graph(graph: Any, owner: str) -> GraphRule | GraphPair | tuple[Any, Any]:
+# What a user may pass: a rule, weights, or the matrices of weights.
+Graph: TypeAlias = GraphRule | GraphPair | tuple[Any, Any]
+
+
+def as_graph(graph: Any, owner: str) -> Graph:
     """A graph from what a user may pass: a name, a rule, a pair object, or two matrices."""
     if isinstance(graph, (GraphRule, GraphPair)):
         return graph
@@ -288,7 +292,7 @@ def as_graph(graph: Any, owner: str) -> GraphRule | GraphPair | tuple[Any, Any]:
     )
 
 
-def build_pair(graph: GraphRule | GraphPair | tuple[Any, Any], Z: Array, samples: Samples, owner: str) -> GraphPair:
+def build_pair(graph: Graph, Z: Array, samples: Samples, owner: str) -> GraphPair:
     """The graph pair of the samples that take part, with NumPy arrays; matrices are those of the whole table."""
     if isinstance(graph, GraphRule):
         return graph.build(Z, samples)

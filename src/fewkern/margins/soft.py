@@ -14,19 +14,18 @@ from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop, peel
 from fewkern.margins.convex import ListedPairs, RankedPairs, signed_pairs, solve
 from fewkern.margins.embedding import (
+    Reflected,
     ScatterDeflation,
-    as_columns,
     norm,
     penalty_rank,
     principal_space,
-    reflect,
     regularized_scatter,
 )
 from fewkern.margins.graphs import AllPairs, Edges, GraphPair
 from fewkern.margins.ranking import OrderedPairs
 
-# Concave-convex steps per direction.
-MAX_STEPS = 100
+# Concave-convex steps per direction; a step that gains less than this fraction of J(0) - J is the last.
+MAX_STEPS, _GAIN_RTOL = 100, 1e-10
 # Pairs above which the sorted form takes over from the explicit quadratic program (methods B5: near n = 300).
 _MAX_LISTED_PAIRS = 40_000
 # No direction is left once the squared distances of the pairs have fallen to this fraction of their first values.
@@ -53,8 +52,6 @@ class SoftMargin:
     """``S = X'LX + ridge tau I``, with the ``tau`` of the first step for all steps."""
     metric: str = "euclidean"
     """"euclidean": orthonormal directions; "scatter": ``W' S W = I``, better with more samples than features."""
-    tol: float = 1e-10
-    """A step that gains less than this fraction of ``J(0) - J`` is the last."""
 
 
 @storable
@@ -121,7 +118,7 @@ def all_violate(Z: Array, S: Array, pairs: AllPairs | Edges, order: Array) -> tu
 def soft_margin_direction(
     Z: Array, S: Array, pairs: AllPairs | Edges, w0: Array, how: SoftMargin
 ) -> tuple[Array, SoftMarginStep]:
-    """One direction by the concave-convex procedure (methods B2), from the start ``w0``."""
+    """One direction by the concave-convex procedure, (7) to (10) of RSM (methods B2), from the start ``w0``."""
     order = score_order(Z, w0, np.arange(Z.shape[0]))
     w_s, delta_0 = all_violate(Z, S, pairs, order)
     delta = how.C * delta_0 if how.scale_C else how.C
@@ -141,7 +138,7 @@ def soft_margin_direction(
             w = candidate
             objectives.append(value)
         # J is almost constant for a small delta, so the gain is relative to J(0) - J
-        if gain <= max(how.tol, convex.noise) * max(at_zero - objectives[-1], 0.0):
+        if gain <= max(_GAIN_RTOL, convex.noise) * max(at_zero - objectives[-1], 0.0):
             stop = Stop.CONVERGED
             break
         new = score_order(Z, w, order)
@@ -175,11 +172,11 @@ def _best_scale(convex: ListedPairs | RankedPairs, w0: Array, near: float) -> Ar
 def recursive_soft_margin(
     Z: Array, pair: GraphPair, how: SoftMargin, step: Callable[[int], None] = lambda _: None
 ) -> SoftMarginResult:
-    r"""Directions one by one, each the minimizer of the soft margin in the complement of the previous ones.
+    r"""Directions one by one, each the minimizer of the soft margin (6) in the complement of the previous ones (11).
 
     .. math::
 
-        J(w) = \tfrac12 w^T S w + D \sum_{(i,j) \in E} (f - v_{ij} |w^T (x_i - x_j)|)_+ , \qquad
+        J(w) = \tfrac12 w^T S w + D \sum_{(i,j) \in E} (f - v_{ij} |w^T (x_i - x_j)|)_+ \quad (6), \qquad
         S = X^T L X + \rho \tau I, \quad D = 2 \delta, \quad f = 1
 
     Parameters
@@ -218,19 +215,16 @@ def recursive_soft_margin(
         pairs = pairs.edges()
     if isinstance(pairs, Edges) and len(pairs.i) == 0:
         return SoftMarginResult(V[:, :0], (), Stop.FLAT)
-    peeled = peel(_SoftMarginDeflation(S, B, np.eye(rank), Z, pairs, how), min(asked, rank), step)
-    W = as_columns(peeled, rank)
-    if L is not None:
-        W = solve_triangular(L, W, transposed=True)
-    stop = Stop.RANK if rank < asked else peeled.stop
-    return SoftMarginResult(V @ W, tuple(record for _, record in peeled.records), stop)
+    state = _SoftMarginDeflation(Reflected.start(Z), S, B, pairs, how)
+    peeled = peel(state, min(asked, rank), step)
+    W = state.space.W if L is None else solve_triangular(L, state.space.W, transposed=True)
+    return SoftMarginResult(V @ W, peeled.records, Stop.RANK if rank < asked else peeled.stop)
 
 
 @dataclass
 class _SoftMarginDeflation(ScatterDeflation):
-    """State of :func:`peel`: samples and scatters, deflated."""
+    """State of :func:`peel`, with the pairs that should be apart."""
 
-    Z: Array
     pairs: AllPairs | Edges
     how: SoftMargin
 
@@ -239,19 +233,13 @@ class _SoftMarginDeflation(ScatterDeflation):
 
     def _squared_gaps(self) -> float:
         """Sum of the squared distances of listed pairs; of all samples from their mean where pairs are a rule."""
-        Z, pairs = self.Z, self.pairs
+        Z, pairs = self.space.A, self.pairs
         gap = Z - np.mean(Z, axis=0) if isinstance(pairs, AllPairs) else Z[pairs.i] - Z[pairs.j]
         return float(np.sum(gap * gap))
 
     def find(self) -> tuple[Array, SoftMarginStep] | Stop:
-        if self.dimension == 0:
-            return Stop.RANK
         if self._squared_gaps() <= _FLAT_GAP_RATIO * self.first:
             return Stop.FLAT
         # start from the direction of the ratio (methods B2); w = 0 is stationary
-        w, step = soft_margin_direction(self.Z, self.S, self.pairs, self.best()[0], self.how)
+        w, step = soft_margin_direction(self.space.A, self.S, self.pairs, self.best()[0], self.how)
         return w / norm(w), step
-
-    def remove(self, found: tuple[Array, SoftMarginStep]) -> list[tuple[Array, SoftMarginStep]]:
-        self.Z = reflect(self.Z, found[0])[0]
-        return super().remove(found)

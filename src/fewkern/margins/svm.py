@@ -20,7 +20,7 @@ from fewkern.core.samples import Samples
 from fewkern.margins.embedding import Reflected, principal_space
 from fewkern.margins.hinge import GAP_RTOL, MAX_ITERATIONS
 from fewkern.margins.recursion import MarginDirections, MarginProblem, class_problems, recursive_margin, tube_problem
-from fewkern.margins.reducer import REDUCER, Features, Reducer, on_host
+from fewkern.margins.reducer import REDUCER, Features, Reducer
 from fewkern.populations import labelled_population, measured_population
 
 
@@ -167,15 +167,17 @@ class RecursiveSVM(Reducer):
         """
         self._reset_fitted()
         population = self._population(X, y, sample_weight)
-        features = self._features_of(on_host(population))
-        samples = features.samples
+        samples = population.sample
+        if samples.n < population.n:  # their weights add up to those of all rows
+            samples = replace(samples, weights=samples.weights * (population.n / samples.n))
+        features = self._features(samples)
         with progress(self, "finding directions", self.n_components) as step:
             # only the span of the centered samples counts; what is outside of it would grow out of rounding
             space = Reflected.start(features.Z, principal_space(features.Z))
-            result = recursive_margin(space, self._problems(samples), self.n_components, step)
+            result = recursive_margin(space, self._problems(features.samples), self.n_components, step)
         bounded = self.max_vectors is not None and self.max_vectors < samples.n
         on_support = features.complete and not bounded
-        like = population.sample.weights
+        like = samples.weights
         self._set_fitted(features, result.directions, like, result.dual if on_support else None)
         self._keep_steps(features, result, like)
         self._warn(result)
@@ -190,13 +192,6 @@ class RecursiveSVM(Reducer):
         if targets.shape[1] != 1:
             raise ValueError(f"RecursiveSVM: y must be one number per sample, got {targets.shape[1]} columns.")
         return population
-
-    def _features_of(self, population: Population) -> Features:
-        """Features of all rows, or of a sample whose weights add up to those of all."""
-        samples = population.sample
-        if samples.n < population.n:
-            samples = replace(samples, weights=samples.weights * (population.n / samples.n))
-        return self._features(samples)
 
     def _problems(self, samples: Samples) -> list[MarginProblem]:
         """The hyperplanes to find; the weights of the samples multiply ``C``."""

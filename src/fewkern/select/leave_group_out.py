@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from fewkern.arrays.linalg import class_sums
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
@@ -74,11 +75,11 @@ class GroupBlocks:
         """Sums of the rows of ``A`` over every group."""
         return class_sums(A, self.groups, self.n_groups)
 
-    def spread(self, A: Array) -> Array:
+    def per_sample(self, A: Array) -> Array:
         """The row of ``A`` that belongs to the group of every sample."""
         return take_rows(A, self.groups)
 
-    def firsts(self, A: Array) -> Array:
+    def one_per_group(self, A: Array) -> Array:
         """The row of ``A`` of one sample of every group."""
         xp = namespace(A)
         firsts = xp.concat([xp.reshape(b.rows, b.mask.shape)[:, 0] for b in self.blocks])
@@ -97,13 +98,10 @@ def group_errors(Q: Array, Y: Array, groups: GroupBlocks) -> Array:
         Targets times the roots of the weights.
     groups : GroupBlocks
     """
-    xp, t = namespace(Q), Q.T @ Y
-    found = []
-    for block in groups.blocks:
-        U, T, inner = _turned(block.take(Q), block.take(Y))
-        rest = block.take(Y) - xp.matmul(U, inner)
-        errors = [xp.sum(e * e, axis=(1, 2)) for e, _ in _leave_out(T, inner, t)]
-        found.append(xp.stack(errors, axis=1) + xp.sum(rest * rest, axis=(1, 2))[:, None])
+    xp, found = namespace(Q), []
+    for _, _, outside, inside in _by_block(Q, Y, groups):
+        errors = [xp.sum(e * e, axis=(1, 2)) for e, _ in inside]
+        found.append(xp.stack(errors, axis=1) + xp.sum(outside * outside, axis=(1, 2))[:, None])
     order = xp.argsort(xp.concat([block.ids for block in groups.blocks]))
     return take_rows(xp.concat(found, axis=0), order)
 
@@ -113,12 +111,11 @@ def group_residuals(Q: Array, Y: Array, groups: GroupBlocks) -> tuple[Array, Arr
 
     That is where a column of ``Q`` is determined by one group alone.
     """
-    xp, t = namespace(Q), Q.T @ Y
+    xp = namespace(Q)
     residuals, alones, rows = [], [], []
-    for block in groups.blocks:
-        U, T, inner = _turned(block.take(Q), block.take(Y))
-        *_, (e, alone) = _leave_out(T, inner, t)
-        flat = xp.reshape(block.take(Y) + xp.matmul(U, e - inner), (-1, Y.shape[1]))
+    for block, U, outside, inside in _by_block(Q, Y, groups):
+        *_, (e, alone) = inside
+        flat = xp.reshape(outside + xp.matmul(U, e), (-1, Y.shape[1]))
         kept = xp.nonzero(xp.reshape(block.mask, (-1,)))[0]
         residuals.append(take_rows(flat, kept))
         alones.append(take_rows(xp.reshape(alone[:, None] & (block.mask > 0), (-1,)), kept))
@@ -127,11 +124,14 @@ def group_residuals(Q: Array, Y: Array, groups: GroupBlocks) -> tuple[Array, Arr
     return take_rows(xp.concat(residuals, axis=0), order), take_rows(xp.concat(alones), order)
 
 
-def _turned(Q: Array, Y: Array) -> tuple[Array, Array, Array]:
-    """``U`` and ``T`` with ``Q = U T``, and ``U'Y``: groups with no more rows than columns."""
-    xp = namespace(Q)
-    U, T = xp.linalg.qr(Q, mode="reduced")
-    return U, T, xp.matmul(xp.matrix_transpose(U), Y)
+def _by_block(Q: Array, Y: Array, groups: GroupBlocks) -> Iterator[tuple[Block, Array, Array, Iterator[Any]]]:
+    """Of every block, turned by ``U`` with ``Q_g = U T``: ``y - U U'y``, and the residuals of ``U'y`` by column."""
+    xp, t = namespace(Q), Q.T @ Y
+    for block in groups.blocks:
+        own = block.take(Y)
+        U, T = xp.linalg.qr(block.take(Q), mode="reduced")
+        inner = xp.matmul(xp.matrix_transpose(U), own)
+        yield block, U, own - xp.matmul(U, inner), _leave_out(T, inner, t)
 
 
 def _leave_out(Q: Array, Y: Array, t: Array) -> Iterator[tuple[Array, Array]]:

@@ -165,17 +165,13 @@ class _LeavingOut:
     """
 
     def __init__(self, design: _Design, Y: Array, scheme: LooScheme) -> None:
-        xp = namespace(Y)
+        xp, rows = namespace(Y), scheme.rows
         self.unit, self.scheme = largest_power(Y), scheme
-        self.left_out = design if scheme.rows is None else design.take(scheme.rows)
-        self.Y = self.of_left_out(Y / self.unit)
-        self.scaled = design.root[:, None] * (Y / self.unit)
+        Y = Y / self.unit
+        self.left_out, self.Y = (design, Y) if rows is None else (design.take(rows), take_rows(Y, rows))
+        self.scaled = design.root[:, None] * Y
         """Targets of all samples, times the roots of the weights."""
         self.effective = float(xp.sum(design.w)) ** 2 / float(xp.sum(design.w * design.w))
-
-    def of_left_out(self, rows: Array) -> Array:
-        """Those of the rows that belong to samples that are left out."""
-        return rows if self.scheme.rows is None else take_rows(rows, self.scheme.rows)
 
     def path(self, Q: Array, target: Array) -> LooPath:
         """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples.
@@ -189,7 +185,7 @@ class _LeavingOut:
         else:
             w = groups.sums(w[:, None])[:, 0]
             effective = float(xp.sum(w)) ** 2 / float(w @ w)
-            folds = None if folds is None else groups.firsts(folds)
+            folds = None if folds is None else groups.one_per_group(folds)
             errors = iter([(slice(0, groups.n_groups), group_errors(Q, self.scaled, groups) / w[:, None])])
         sums: Array = 0.0
         squares: Array = 0.0
@@ -295,6 +291,6 @@ def _group_held_out(Q: Array, Y: Array, w: Array, groups: GroupBlocks) -> Array:
     xp = namespace(Q)
     root = xp.sqrt(w)
     residual, alone = group_residuals(Q, root[:, None] * Y, groups)
-    mass = xp.sum(w) - groups.spread(groups.sums(w[:, None]))
-    others = (xp.sum(w[:, None] * Y, axis=0)[None, :] - groups.spread(groups.sums(w[:, None] * Y))) / mass
+    mass = xp.sum(w) - groups.per_sample(groups.sums(w[:, None]))
+    others = (xp.sum(w[:, None] * Y, axis=0)[None, :] - groups.per_sample(groups.sums(w[:, None] * Y))) / mass
     return xp.where(alone[:, None], others, Y - residual / root[:, None])

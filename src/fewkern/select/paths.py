@@ -39,9 +39,8 @@ class KernelGrid:
     kernels: tuple[Kernel, ...]
     """Resolved."""
     widths: tuple[float, ...]
-    """The length scale, where it is one number. Where every feature has its own: the number of which these are
-    multiples, that is the length scale for features in their units; 1 if they were given. Without a length scale: the
-    position."""
+    """The length scale of every kernel, as one number: where every feature has its own, the one for features in their
+    units (1 if they were given). Of kernels without a length scale: the position."""
 
     @classmethod
     def of(cls, *kernels: Kernel) -> KernelGrid:

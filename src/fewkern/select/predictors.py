@@ -38,7 +38,7 @@ from fewkern.select.base import (
 )
 from fewkern.select.leave_one_out import solve_samples
 from fewkern.select.search import nested_values
-from fewkern.select.uncertainty import calibrate, familiar_basis, fit_intervals
+from fewkern.select.uncertainty import calibrate, fit_intervals, novelty_basis
 
 
 class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
@@ -182,7 +182,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
             from_all = feature_statistics(population, found.basis).solve(found.ridge)
             expansion = found.basis.expand(*from_all.in_precision(found.Z.dtype))
         held_out = nested_values(samples, found) or left_out
-        intervals = fit_intervals(held_out, familiar_basis(found.selection, found.n_vectors))
+        intervals = fit_intervals(held_out, novelty_basis(found.selection, found.n_vectors))
         if intervals.scale is not None:
             intervals = replace(intervals, scale=samples.original(intervals.scale))
         self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness

@@ -18,8 +18,12 @@ from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace
 from fewkern.core.path import Stop
 from fewkern.select.residual import Pivots, Residual
 
+# Pivots that are eliminated together.
+_BLOCK = 64
 # Up to this many samples "gain" looks at all, and in smaller blocks; above, at this many random ones (methods F6).
 _GAIN_ROWS, _GAIN_BLOCK = 2000, 8
+# Candidates that "gain" draws for every pivot of a block; each choice compares all that are left of them.
+_GAIN_DRAWS = 5
 # "gain" and "uniform" take no candidate whose score is below this share of the best one's: a pivot far below the
 # others would multiply their rounding errors by the ratio.
 _FLOOR_IN_BEST_SCORES = 1e-2
@@ -34,15 +38,11 @@ class PivotRule(ABC):
     Parameters
     ----------
     state : Residual
-    size : int
-        Largest number of pivots of a block.
-    n_candidates : int
-        Samples to compare for every pivot.
     rng : numpy.random.Generator
     """
 
-    def __init__(self, state: Residual, size: int, n_candidates: int, rng: Any) -> None:
-        self.state, self.size, self.n_candidates, self.rng = state, size, n_candidates, rng
+    def __init__(self, state: Residual, rng: Any) -> None:
+        self.state, self.rng = state, rng
 
     @abstractmethod
     def block(self) -> Pivots | Stop:
@@ -148,7 +148,7 @@ class Greedy(PivotRule):
             return pool.pivots()
         score = state.score
         order = xp.argsort(-score, stable=True)
-        size = min(self.size, int(order.shape[0]))
+        size = min(_BLOCK, int(order.shape[0]))
         outside = float(score[order[size]]) if order.shape[0] > size else -1.0
         pool = Pool(state, xp.sort(order[:size]), size)
         while True:
@@ -176,41 +176,35 @@ class Greedy(PivotRule):
 
 
 class Gain(PivotRule):
-    """The samples that raise the global fitness most, among ``n_candidates`` drawn by their residual (methods F6).
+    """The samples that raise the global fitness most, among candidates drawn by their residual (methods F6).
 
     ``gain_j = sum_i w_i R_ij^2 / (R_jj k_ii)`` is the paper's own objective (8), here over all samples or over some
     rows. Its sums of squares are the diagonal of ``M = R' diag(w / k) R``, which a pivot changes by a correction of
     rank two: no pass over the rows per pivot.
     """
 
-    def __init__(self, state: Residual, size: int, n_candidates: int, rng: Any) -> None:
-        few = state.gram.n <= _GAIN_ROWS
-        super().__init__(state, min(size, _GAIN_BLOCK) if few else size, n_candidates, rng)
-        rows = None if few else sorted(int(i) for i in rng.choice(state.gram.n, _GAIN_ROWS, replace=False))
-        self.rows = None if rows is None else state.index(rows)
-        # Half of n_candidates per vector: a pool serves many vectors, and each choice compares all that are left in it.
-        self.draws = max(1, -(-n_candidates * self.size // 2))
+    def __init__(self, state: Residual, rng: Any) -> None:
+        super().__init__(state, rng)
+        n, all_rows = state.gram.n, state.gram.n <= _GAIN_ROWS
+        self.size = _GAIN_BLOCK if all_rows else _BLOCK
+        self.rows = None if all_rows else state.index(sorted(rng.choice(n, _GAIN_ROWS, replace=False).tolist()))
 
     def block(self) -> Pivots | Stop:
         state, xp = self.state, self.state.xp
-        candidates = distinct(draw(state.weight * state.score, self.draws, self.rng))
+        candidates = distinct(draw(state.weight * state.score, _GAIN_DRAWS * self.size, self.rng))
         share = state.weight * state.inverse
-        if self.rows is None:
-            at = take_rows(state.G, candidates)[:, : len(state.chosen)]
-            R = state.columns(candidates, at, slice(0, state.gram.n))
-            pool = Pool(state, candidates, self.size, take_rows(R, candidates))
-        else:
-            R, share = state.among(self.rows, candidates), take_rows(share, self.rows)
-            pool = Pool(state, candidates, self.size)
-        self._take_best(pool, R.T @ (share[:, None] * R))
-        found = pool.pivots()
         if self.rows is not None:
-            return found
+            R, share = state.among(self.rows, candidates), take_rows(share, self.rows)
+            return self._best(Pool(state, candidates, self.size), R.T @ (share[:, None] * R))
+        at = take_rows(state.G, candidates)[:, : len(state.chosen)]
+        R = state.columns(candidates, at, slice(0, state.gram.n))
+        pool = Pool(state, candidates, self.size, take_rows(R, candidates))
+        found = self._best(pool, R.T @ (share[:, None] * R))
         # all columns are at hand: no second look at the kernel
         taken = xp.take(R, asarray_like(pool.taken, R, dtype=xp.int64), axis=1)
         return Pivots(found.samples, found.factor, solve_triangular(found.factor, taken.T).T)
 
-    def _take_best(self, pool: Pool, M: Array) -> None:
+    def _best(self, pool: Pool, M: Array) -> Pivots:
         xp, gains = pool.xp, _Gains(pool, M, self.size)
         for _ in range(self.size):
             score = pool.score
@@ -218,8 +212,9 @@ class Gain(PivotRule):
             gain = xp.where(score > floor, gains.diag / xp.maximum(score, floor), -1.0)
             best = int(gain.argmax())
             if score[best] <= floor:
-                return
+                break
             gains.take(best)
+        return pool.pivots()
 
 
 class Random(PivotRule):
@@ -231,12 +226,12 @@ class Random(PivotRule):
 
     def block(self) -> Pivots | Stop:
         state = self.state
-        proposals = [int(i) for i in to_numpy(draw(state.weight * state.score, self.size, self.rng))]
+        proposals = [int(i) for i in to_numpy(draw(state.weight * state.score, _BLOCK, self.rng))]
         names = sorted(set(proposals))
         place = {name: j for j, name in enumerate(names)}
         pool = Pool(state, state.index(names), len(names))
         before = pool.score.copy()
-        for name, coin in zip(proposals, self.rng.random(self.size)):
+        for name, coin in zip(proposals, self.rng.random(_BLOCK)):
             j = place[name]
             now = pool.score[j]
             if now > pool.least and (not pool.taken or coin * before[j] < now):
@@ -247,8 +242,8 @@ class Random(PivotRule):
 class Uniform(PivotRule):
     """Samples in a random order; those that depend on earlier ones are skipped, those that nearly do wait."""
 
-    def __init__(self, state: Residual, size: int, n_candidates: int, rng: Any) -> None:
-        super().__init__(state, size, n_candidates, rng)
+    def __init__(self, state: Residual, rng: Any) -> None:
+        super().__init__(state, rng)
         order = rng.permutation(state.gram.n)
         self.order = order[to_numpy(state.valid)[order]]
         self.waiting: list[int] = []
@@ -270,7 +265,7 @@ class Uniform(PivotRule):
         """The next samples in the random order; those that wait come after all others."""
         if not self.order.shape[0]:
             self.order, self.waiting = asarray_like(self.waiting, self.order, dtype=self.order.dtype), []
-        names, self.order = self.order[: self.size], self.order[self.size :]
+        names, self.order = self.order[:_BLOCK], self.order[_BLOCK:]
         return [int(i) for i in names]
 
 

@@ -35,12 +35,8 @@ class SelectionRule:
     """Number of samples nearest to the mean image at which images are centered (FVS, Appendix A); 0 is no centering."""
     max_fitness: float = 1.0
     """Stop once the global fitness :math:`J_S` (7a) reaches it."""
-    n_candidates: int = 10
-    """Samples that "gain" compares for every vector."""
     seed: int = 0
     """Of the draws. "greedy" draws only above 5000 samples."""
-    block: int = 64
-    """Pivots eliminated together."""
 
 
 @dataclass
@@ -95,8 +91,8 @@ def select_vectors(
 
     Notes
     -----
-    ``n L`` kernel evaluations, ``n L^2`` flops in BLAS-3, memory ``n (L + block)`` numbers. "greedy" needs ``n^2`` more
-    kernel evaluations for its first vector up to 5000 samples, "gain" ``n_candidates`` times more up to 2000.
+    ``n L`` kernel evaluations, ``n L^2`` flops in BLAS-3, memory ``n (L + 64)`` numbers. "greedy" needs ``n^2`` more
+    kernel evaluations for its first vector up to 5000 samples, "gain" five times more up to 2000.
     """
     asked, limit = limit, min(limit, gram.n)
     capacity = min(limit, _FIRST_CAPACITY) if limit == gram.n else limit
@@ -109,7 +105,7 @@ def select_vectors(
     begun = len(state.chosen)
     # a continuation must not see the numbers again that chose what it starts from
     rng = random_generator([how.seed, begun] if begun else how.seed)
-    rule = RULES[how.rule](state, how.block, how.n_candidates, rng)
+    rule = RULES[how.rule](state, rng)
     peeled = peel(_Peeling(state, rule, how.max_fitness, limit), limit - begun, step)
     fitness = [] if start is None else [float(v) for v in to_numpy(start.fitness)]
     fitness += peeled.records
@@ -147,7 +143,7 @@ def choose_basis(
     limit: int | None,
     step: Callable[[int], None] = lambda _: None,
 ) -> Selection:
-    """From samples and a resolved kernel to chosen vectors: the way of every method to a basis.
+    """Choose the vectors of a basis; every method gets its basis from here.
 
     Parameters
     ----------

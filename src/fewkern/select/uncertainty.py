@@ -195,14 +195,14 @@ def _loss(sizes: Array, g: Array, share: Array) -> Array:
     return g + math.log(factor) + ratio / factor
 
 
-def familiar_basis(selection: Selection, n_vectors: int) -> KernelBasis:
-    """On the first ``n_vectors`` chosen samples, or ``LEAST_VECTORS`` of them if those are fewer."""
+def novelty_basis(selection: Selection, n_vectors: int) -> KernelBasis:
+    """The basis of the novelty: the first ``n_vectors`` chosen samples, and ``LEAST_VECTORS`` of them at least."""
     return selection.basis().head(max(n_vectors, min(LEAST_VECTORS, selection.n_vectors)))
 
 
 def novelty_of(samples: Samples, selection: Selection, own: KernelBasis, geometry: Geometry | None = None) -> Novelty:
-    """On the vectors of a model, ``own``, which begin the selection, or on more of it where those are few."""
-    basis = familiar_basis(selection, own.n_vectors)
+    """The novelty on the vectors of a model, ``own``, which begin the selection, or on more of it if those are few."""
+    basis = novelty_basis(selection, own.n_vectors)
     shares = left_out_shares(samples, selection, basis.n_vectors, geometry)
     scores = HeldOutScores.of(shares, samples.weights, samples.groups)
     return Novelty(own if own.n_vectors == basis.n_vectors else samples.original(basis), scores)
@@ -224,7 +224,7 @@ def left_out_shares(samples: Samples, selection: Selection, n_vectors: int, geom
     for part in [-1] if parts is None else range(int(xp.max(parts)) + 1):
         own = xp.ones_like(chosen, dtype=xp.bool) if parts is None else parts == part
         rest = samples if parts is None else samples.take(xp.nonzero(~own)[0])
-        known, there = (_units_of(kernel, samples, rest), _same) if geometry is None else geometry(rest)
+        known, there = (_in_units_of(kernel, samples, rest), _identity) if geometry is None else geometry(rest)
         rows = xp.nonzero(own | (chosen > 0))[0]
         some, held = samples.take(rows), xp.nonzero(take_rows(own, rows))[0]
         gram, weights = centered_gram(replace(some, X=there(some.X)), known, how), take_rows(chosen, rows)
@@ -235,11 +235,11 @@ def left_out_shares(samples: Samples, selection: Selection, n_vectors: int, geom
     return shares
 
 
-def _same(X: Array) -> Array:
+def _identity(X: Array) -> Array:
     return X
 
 
-def _units_of(kernel: Kernel, samples: Samples, rest: Samples) -> Kernel:
+def _in_units_of(kernel: Kernel, samples: Samples, rest: Samples) -> Kernel:
     """The kernel with one length scale per feature that follows the spread of the feature in the ``rest``."""
     width = getattr(kernel, "length_scale", None)
     if getattr(width, "ndim", 0) != 1:
@@ -258,8 +258,6 @@ def left_out_residual(selection: Selection, n_vectors: int, groups: Array | None
     Z, S = selection.G[:, :n_vectors], selection.indices[:n_vectors]
     xp = namespace(Z)
     residual = selection.gram.diag - xp.sum(Z * Z, axis=1)
-    if n_vectors == 0:
-        return residual
     factor = selection.factor[:n_vectors, :n_vectors]
     inverse = solve_triangular(factor, xp.eye(n_vectors, dtype=Z.dtype, device=device(Z)))
     if groups is None:
