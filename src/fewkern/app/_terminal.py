@@ -156,8 +156,7 @@ class Outputs:
 
     def claim_folder(self, path: Path) -> Path:
         """Check a folder before the work: that it is new or empty, and can be made."""
-        if not path.parent.is_dir():
-            raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
+        _check_parent(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ValueError(f"cannot write {path}: it exists, and is not an empty folder; choose another name.")
         return path
@@ -174,8 +173,7 @@ class Outputs:
             )
         if path.is_dir():
             raise ValueError(f"cannot write {path}: it is a folder; give the name of a file.")
-        if not path.parent.is_dir():
-            raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
+        _check_parent(path)
         if any(_same(path, other) for other in self._inputs):
             raise ValueError(f"cannot write {path}: that is the file to read; choose another name.")
         if any(_same(path, other) for other in self._claimed):
@@ -216,6 +214,11 @@ class Outputs:
             self._waiting = None
 
 
+def _check_parent(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
+
+
 def _same(one: Path, other: Path) -> bool:
     try:
         return os.path.samefile(one, other)
@@ -223,14 +226,14 @@ def _same(one: Path, other: Path) -> bool:
         return os.path.realpath(one) == os.path.realpath(other)
 
 
-def write_frames(frames: Iterable[Any], path: Path | None, harmless: bool = False) -> None:
+def write_frames(frames: Iterable[Any], path: Path | None, no_formulas: bool = False) -> None:
     """Write the parts of a table to a file, to a folder of Parquet files, or as CSV to standard output.
 
-    ``harmless``: texts that a spreadsheet program would take for formulas get an apostrophe.
+    ``no_formulas``: texts that a spreadsheet program would take for formulas get an apostrophe.
     """
     from fewkern.io.save import write_atomically
 
-    frames = _without_formulas(frames) if harmless else frames
+    frames = _without_formulas(frames) if no_formulas else frames
     if path is None:
         for k, frame in enumerate(frames):
             text = frame.to_csv(index=False, header=k == 0)  # as it is for other programs, escaped on a terminal
@@ -292,10 +295,9 @@ def _without_formulas(frames: Iterable[Any]) -> Iterator[Any]:
     """The frames with an apostrophe before every name and text that a spreadsheet program would take for a formula."""
     for frame in frames:
         words = frame.select_dtypes(["object", "string", "category"])
-        yield frame.assign(**words.astype(object).map(_harmless)).rename(columns=_harmless)
+        yield frame.assign(**words.astype(object).map(_as_text)).rename(columns=_as_text)
 
 
-def _harmless(cell: Any) -> Any:
-    return (
-        f"'{cell}" if isinstance(cell, str) and cell.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(cell) else cell
-    )
+def _as_text(cell: Any) -> Any:
+    formula = isinstance(cell, str) and cell.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if formula else cell

@@ -70,6 +70,17 @@ def is_mark(text: str) -> bool:
     return text.strip().lower() in _MARKS
 
 
+def only_marks(cells: Iterable[Any]) -> bool:
+    """Whether all cells mark missing values."""
+    return all(is_mark(str(cell)) for cell in cells)
+
+
+def mostly_numbers(found: Numbers, column: Any) -> bool:
+    """Whether the filled cells are numbers, but for a tenth of them, or but for marks in up to half of them."""
+    known, bad = int(np.sum(~np.isnan(found.values))), int(found.bad.sum())
+    return known > 0 and (bad <= 0.1 * (known + bad) or (bad <= known and only_marks(column[found.bad])))
+
+
 def _loose_number(text: str, comma: bool) -> float:
     """The number in a text such as ``1,234.50 €``, ``12.3%``, ``(200)`` or ``true``; NaN if there is none.
 

@@ -21,6 +21,7 @@ from fewkern.reporting.formatting import label, number, percent, plural
 from fewkern.tables.cells import days
 from fewkern.tables.columns import CategoryColumn
 from fewkern.tables.encoder import TableEncoder
+from fewkern.tables.fitting import learn_columns
 from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
 from fewkern.tables.judgement import deciding_columns
 from fewkern.tables.resolve import Job, Request, group_column, resolve
@@ -127,15 +128,14 @@ def check_table(table: Any, target: Any = None, request: Request | None = None) 
     job = resolve(frame, target, request)
     if isinstance(job.target, tuple):
         raise ValueError(f"check: one target at a time, got {listed(job.target)}; check each by itself.")
-    encoder = TableEncoder().learn(job.frame, job.schema, job.names)
-    X, y = encoder.encode(job.frame).values, job.y
+    (encoder, encoded), y = learn_columns(job), job.y
     assert y is not None
     places = numbers[job.rows] + 1
-    found = suspects(X, y, task=job.task, groups=job.groups)  # type: ignore[arg-type]
+    found = suspects(encoded.values, y, task=job.task, groups=job.groups)  # type: ignore[arg-type]
     apart, name = _in_groups(frame, target, job)
     contradicted = found.scores > _FAR if job.task == "regress" else (found.expected != y) & (found.scores > _UNLIKELY)
     more = [*_copies(apart, numbers[apart.rows] + 1), *_nearly_constant(encoder, job)]
-    more += _deciding(encoder, X, job, name, np.flatnonzero(~contradicted))
+    more += _deciding(encoder, encoded.values, job, name, np.flatnonzero(~contradicted))
     errors = _errors(apart, name)
     more += [_optimistic(job, one) for one in errors if one.clear]
     rows = _ranked(frame.iloc[job.rows], y, found, places)
@@ -220,18 +220,14 @@ def _in_groups(frame: Any, target: Any, job: Job) -> tuple[Job, str | None]:
     if given is not None:
         return job, given if isinstance(given, str) else "groups"
     found = group_column(frame.iloc[job.rows], job.schema, job.y, job.task)
-    if found is None:
+    if found is None or not set(job.frame.columns) - {found[0]}:
         return job, None
-    try:
-        return resolve(frame, target, replace(job.request, groups=found[0])), found[0]
-    except ValueError:  # no other column is left
-        return job, None
+    return resolve(frame, target, replace(job.request, groups=found[0])), found[0]
 
 
 def _errors(job: Job, name: str | None) -> tuple[HeldOutError, ...]:
     """Errors of the quick model on rows held out one by one, at random, in whole groups, and in time, side by side."""
-    encoder = TableEncoder().learn(job.frame, job.schema, job.names)
-    X, y = encoder.encode(job.frame).values, np.asarray(job.y)
+    X, y = learn_columns(job)[1].values, np.asarray(job.y)
     classes, codes = np.unique(y, return_inverse=True)
     if job.task == "classify":
         samples = class_targets(Samples.of(X, None, codes=codes, n_classes=len(classes)))

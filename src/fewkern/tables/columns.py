@@ -19,8 +19,8 @@ from fewkern.tables.cells import (
     canonical,
     days,
     factorized,
-    is_mark,
     numbers,
+    only_marks,
     part_values,
     parts_of,
     same_category,
@@ -28,6 +28,7 @@ from fewkern.tables.cells import (
     text_of_day,
     texts,
 )
+from fewkern.tables.frames import listed
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class NumberColumn:
         """Features of new cells; raises a ValueError if the column holds text only."""
         found = numbers(column, self.comma)
         missing, bad = np.isnan(found.values), found.bad
-        if bad.any() and missing.all() and not all(map(is_mark, map(str, column[bad]))):
+        if missing.all() and not only_marks(column[bad]):
             raise ValueError(f"column {self.name!r} was numeric when the model was fitted, but now holds text.")
         remarks = _remarks(self, column, found.values, bad, max(self.high - self.low, abs(self.high), 1e-300))
         return Encoded(np.where(missing, self.median, found.values)[:, None], missing, remarks)
@@ -173,11 +174,9 @@ class CategoryColumn:
         unknown = sorted(word for word, k in codes.items() if k == -1)
         if unknown:
             count = int(np.sum(code == -1))
-            shown = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
             rows = f"{count:,} of {len(code):,} rows {'has' if count == 1 else 'have'}"
-            remarks.append(
-                f"column {self.name!r}: {rows} a category that the model does not know ({shown}), taken as no category"
-            )
+            what = f"a category that the model does not know ({listed(unknown, 3)}), taken as no category"
+            remarks.append(f"column {self.name!r}: {rows} {what}")
         return Encoded(values, code < 0, tuple(remarks))
 
     def cells(self, values: Array) -> list[Any]:

@@ -239,10 +239,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array(self.names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
-        return tags
+        return of_tables(super().__sklearn_tags__())
+
+
+def of_tables(tags: Any) -> Any:
+    """Tags of scikit-learn, changed to those of an estimator of tables."""
+    tags.input_tags.two_d_array = False
+    tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+    return tags
 
 
 def named(names: Any) -> tuple[str, ...]:

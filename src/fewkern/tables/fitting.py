@@ -26,7 +26,7 @@ from fewkern.core import population
 from fewkern.reporting.evaluation import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
 from fewkern.tables.columns import Encoded
-from fewkern.tables.encoder import TableEncoder
+from fewkern.tables.encoder import TableEncoder, named
 from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
 from fewkern.tables.judgement import (
     HeldOutRows,
@@ -161,7 +161,7 @@ def _complete_rows(job: Job) -> tuple[Array, list[str]]:
     rows = np.arange(len(job.frame))
     if job.task != "density":
         return rows, []
-    gaps = _learned(job, rows)[1].gaps
+    gaps = learn_columns(job)[1].gaps
     if not gaps.any():
         return rows, []
     rows = rows[~gaps]
@@ -173,7 +173,7 @@ def _complete_rows(job: Job) -> tuple[Array, list[str]]:
     return rows, [f"{plural(int(gaps.sum()), 'row')} with missing values left out: a density is of complete rows"]
 
 
-def _learned(job: Job, rows: Array) -> tuple[TableEncoder, Encoded]:
+def learn_columns(job: Job, rows: Any = slice(None)) -> tuple[TableEncoder, Encoded]:
     """The columns as some rows show them, and the features of these rows."""
     frame = job.frame.iloc[rows]
     encoder = TableEncoder().learn(frame, job.schema, job.names)
@@ -182,7 +182,7 @@ def _learned(job: Job, rows: Array) -> tuple[TableEncoder, Encoded]:
 
 def _fit(job: Job, rows: Array) -> Part:
     start = time.perf_counter()
-    encoder, encoded = _learned(job, rows)
+    encoder, encoded = learn_columns(job, rows)
     given = (encoded.values,) if job.y is None else (encoded.values, job.y[rows])
     estimator = job.build().fit(*given, **job.fit_arguments(rows))
     return Part(encoder, estimator, rows, encoded, time.perf_counter() - start)
@@ -245,11 +245,8 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
 
 def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, FittedTable]:
     """Resolve and fit a table that comes in parts; a small one as if it were in memory."""
-    targets = target
-    if target is None or isinstance(target, str | list | tuple):
-        targets = (target,) if isinstance(target, str) else tuple(target or ())
-    for what, given in (("target", targets), ("groups", request.groups), ("weights", request.weights)):
-        if not (given is None or isinstance(given, str) or (what == "target" and isinstance(given, tuple))):
+    for what, given in (("target", target), ("groups", request.groups), ("weights", request.weights)):
+        if not (given is None or isinstance(given, str) or (what == "target" and isinstance(given, list | tuple))):
             raise TypeError(
                 f"{what}: of a table that comes in parts it is the name of a column, got {type(given).__name__}; put "
                 f"the values into the table, for example by table.assign({what}=...)."
@@ -257,18 +254,16 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
     if parts.n <= population.SAMPLE_ROWS:
         job = resolve(fetch_rows(parts, None, request.verbose), target, request)
         return job, fit_job(job)
-    said: list[str] = []
-    if not targets and request.supervised:
+    notes: list[str] = []
+    if not target and request.supervised:
         target = str(parts.empty.columns[-1])
-        targets = (target,)
-        said.append(f"no target given: using the last column, {target!r}")
+        notes.append(f"no target given: using the last column, {target!r}")
     held = 0.0 if request.task == "reduce" else request.holdout
     wanted = math.ceil(population.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
-    drawn = draw_rows(parts, wanted, targets if request.supervised else (), request.verbose)
+    drawn = draw_rows(parts, wanted, named(target) if request.supervised else (), request.verbose)
     job = resolve(drawn.frame, target, request)
-    looked_at = f"column types were inferred from {len(drawn.numbers):,} of {parts.n:,} rows"
-    notes = (*said, *job.notes, looked_at, *left_out(drawn.lacking, "a target"))
-    job = replace(job, rows=drawn.numbers[job.rows], notes=notes)
+    notes += [*job.notes, f"column types were inferred from {len(drawn.numbers):,} of {parts.n:,} rows"]
+    job = replace(job, rows=drawn.numbers[job.rows], notes=(*notes, *left_out(drawn.lacking, "a target")))
     try:
         if job.groups is not None:
             raise NeedsMemoryError("groups: other rows of a group that is held out may be in any part")
@@ -286,7 +281,7 @@ def _fit_all(job: Job, parts: FrameParts, drawn: DrawnRows) -> FittedTable:
     complete, notes = _complete_rows(job)
     train, test, why = split_rows(job, complete)
     train = np.sort(train)
-    encoder, encoded = _learned(job, train)
+    encoder, encoded = learn_columns(job, train)
     preparing = _Preparing.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
     count = parts.n - drawn.lacking - len(preparing.held_out)
     with _expected_warnings(job), read_once(), titled(f"{count:,} rows"):
@@ -318,28 +313,26 @@ class _Preparing:
     """Empty where the model does not look at one."""
     filler: Any
     """A target for rows without one: one of those that there are."""
+    classes: Any
+    """All that are known; None where the targets are numbers."""
     held_out: Array
     """Numbers of rows that are held out, ascending."""
-    weights: str | None
-    """The column with the weights of the rows."""
-    merge: Any = None
-    """All classes, if spellings of one are one."""
+    request: Request
 
     @classmethod
     def of(cls, job: Job, encoder: TableEncoder, held_out: Array) -> _Preparing:
         """For the rows of a job."""
-        weights = job.request.weights
         if job.y is None:
-            return cls(encoder, job.task, (), np.zeros(1), held_out, weights)
+            return cls(encoder, job.task, (), np.zeros(1), None, held_out, job.request)
         targets = job.target if isinstance(job.target, tuple) else (job.target,)
-        merge = np.unique(job.y) if job.request.merge_spellings and job.y.dtype == object else None
-        return cls(encoder, job.task, targets, job.y[:1], held_out, weights, merge)
+        classes = None if job.y.dtype.kind == "f" else np.unique(job.y)
+        return cls(encoder, job.task, targets, job.y[:1], classes, held_out, job.request)
 
     def __call__(self, first: int, part: Any) -> tuple[Any, Any, Any]:
         encoded = self.encoder.encode(part)
-        weights = np.ones(len(part))
-        if self.weights is not None:
-            weights = np.nan_to_num(weight_values(self.weights, part[self.weights]))
+        weights, name = np.ones(len(part)), self.request.weights
+        if name is not None:
+            weights = np.nan_to_num(weight_values(name, part[name]))
         lo, hi = np.searchsorted(self.held_out, [first, first + len(part)])
         weights[self.held_out[lo:hi] - first] = 0.0
         if self.task == "density":
@@ -350,14 +343,10 @@ class _Preparing:
 
     def _targets(self, part: Any) -> tuple[Array, Array]:
         """Targets as the model predicts them, and which rows have one."""
-        if not self.targets:
-            return np.zeros(len(part)), np.ones(len(part), dtype=bool)
-        numeric = self.filler.dtype.kind == "f"
-        y = np.repeat(self.filler, len(part), axis=0)
-        known = np.ones(len(part), dtype=bool)
+        y, known = np.repeat(self.filler, len(part), axis=0), np.ones(len(part), dtype=bool)
+        task = "regress" if self.classes is None else "classify"
         for k, name in enumerate(self.targets):
-            classes = self.filler if self.merge is None else self.merge
-            found = target_values(part[name], "regress" if numeric else "classify", classes, self.merge is not None)
+            found = target_values(part[name], task, self.classes, self.request.merge_spellings)
             has = pandas().notna(found)
             values = found[has]
             if self.filler.dtype.kind in "iu" and np.any(values % 1):

@@ -112,8 +112,8 @@ def as_column(values: Any, rows: int, who: str) -> Any:
     return column
 
 
-def listed(names: Any) -> str:
-    """Some names, and how many there are if these are not all.
+def listed(names: Any, most: int = _SHOWN) -> str:
+    """At most so many names, and how many there are if these are not all.
 
     Examples
     --------
@@ -122,8 +122,8 @@ def listed(names: Any) -> str:
     ("'a', 'b'", '... (20 in all)')
     """
     names = list(names)
-    shown = ", ".join(map(repr, names[:_SHOWN]))
-    return shown if len(names) <= _SHOWN else f"{shown}, ... ({len(names):,} in all)"
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown}, ... ({len(names):,} in all)"
 
 
 def cut_short(sentences: Sequence[str], what: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from fewkern.core.expansion import Prepared
 from fewkern.core.path import TOLERANCE
 from fewkern.io import save, to_c, to_js, to_onnx, to_sql
 from fewkern.reporting import Report, ReportSettings, report
-from fewkern.tables.encoder import named, prepared
+from fewkern.tables.encoder import named, of_tables, prepared
 from fewkern.tables.fitting import fit_job, fit_parts
 from fewkern.tables.frames import as_column, as_frame, as_parts, listed
 from fewkern.tables.predicting import Predicting, can, check_loaded
@@ -354,9 +354,7 @@ class TableModel(Predicting, BaseEstimator):
         return report(self, self.encoder_.frame(frame), path=path, settings=settings)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        tags = of_tables(super().__sklearn_tags__())
         task = getattr(self, "task_", self.task)
         if task == "classify":
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
