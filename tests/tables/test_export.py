@@ -10,8 +10,9 @@ import fewkern
 from fewkern import FeatureVectorRegressor, KernelExpansion, KernelRegressor, save
 from fewkern.datasets import make_sinc
 from fewkern.kernels import Gaussian
-from tests.app.test_commands import banana, fails, mixed, run
+from tests.app.running import fails, run
 from tests.io.running import Compiled, compile_library, run_onnx
+from tests.tables.examples import banana, mixed
 
 
 @pytest.fixture(autouse=True)

@@ -33,11 +33,11 @@ from fewkern.app._terminal import (
     PICTURE,
     TABLE,
     Outputs,
-    follows,
     open_files,
     read_one,
     say,
     show_line,
+    shows_progress,
     warnings_as_notes,
     work,
     write_frames,
@@ -111,7 +111,7 @@ def fit(
                 show_line("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
         else:
             frame = open_files(files, given(reading), quiet)
-        asked = TableModel(**given(fitting), verbose=follows(quiet))
+        asked = TableModel(**given(fitting), verbose=shows_progress(quiet))
         named = target[0] if target and len(target) == 1 else target or None
         with warnings_as_notes(quiet):
             fitted = asked.fit(frame, named, sample_weight=weights, groups=groups)
@@ -202,7 +202,7 @@ def predict(
 
         found = jobs.load_table_model(model)
         frame = open_files(files, given(reading), quiet)
-        predictions = jobs.Predictions(found, frame, extra, follows(quiet))
+        predictions = jobs.Predictions(found, frame, extra, shows_progress(quiet))
         with warnings_as_notes(quiet):
             if target is None:
                 write_frames(predictions, None, no_formulas)
@@ -352,7 +352,7 @@ def compress(
 
         found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
         with warnings_as_notes(quiet):
-            short = found.compress(frame, n_vectors=vectors, tolerance=tolerance, verbose=follows(quiet))
+            short = found.compress(frame, n_vectors=vectors, tolerance=tolerance, verbose=shows_progress(quiet))
         if not quiet:
             _show(short)
         outputs.write(target, short.save)

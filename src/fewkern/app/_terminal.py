@@ -87,7 +87,7 @@ def open_files(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -
     """One table from files, in memory or in parts."""
     from fewkern.tables.files import open_tables
 
-    return _noted(files[0], open_tables(files, **marks, verbose=follows(quiet)), quiet)
+    return _noted(files[0], open_tables(files, **marks, verbose=shows_progress(quiet)), quiet)
 
 
 def _noted(table: Path, found: Any, quiet: bool) -> Any:
@@ -96,7 +96,7 @@ def _noted(table: Path, found: Any, quiet: bool) -> Any:
     return found.frame
 
 
-def follows(quiet: bool) -> bool:
+def shows_progress(quiet: bool) -> bool:
     """Whether progress is shown: stderr is a terminal, and not quiet."""
     return sys.stderr.isatty() and not quiet
 

@@ -16,15 +16,15 @@ from fewkern.reporting import formatting
 from fewkern.tables.cells import (
     FORMATS,
     PARTS,
-    canonical,
     days,
     factorized,
     numbers,
     only_marks,
     part_values,
     parts_of,
+    preferred_spellings,
     same_category,
-    speller,
+    spelling_key,
     text_of_day,
     texts,
 )
@@ -143,7 +143,7 @@ class CategoryColumn:
     def learn(cls, name: str, column: Any, merge: bool = False) -> CategoryColumn:
         """From training cells."""
         words = [word for word in texts(column) if word is not None]
-        other = canonical(words) if merge else {}
+        other = preferred_spellings(words) if merge else {}
         return cls(name, tuple(sorted(set(words) - set(other))), merge, tuple(sorted(other)))
 
     def places(self, words: Any) -> list[int]:
@@ -152,7 +152,7 @@ class CategoryColumn:
         alike = {same_category(level): k for level, k in place.items()} | place
         found = [alike.get(word, alike.get(same_category(word), -1)) for word in words]
         if self.merge and -1 in found:
-            key = speller(self.levels)
+            key = spelling_key(self.levels)
             keys = {key(level): k for level, k in place.items()}
             found = [keys.get(key(word), -1) if k < 0 else k for word, k in zip(words, found)]
         return found

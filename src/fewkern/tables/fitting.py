@@ -32,10 +32,10 @@ from fewkern.tables.judgement import (
     HeldOutRows,
     Judgement,
     contradiction,
-    deciding_columns,
     judge_density,
     judge_fit,
     judge_held_out,
+    notes_on_leakage,
 )
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
 from fewkern.tables.target import left_out, target_values, weight_values
@@ -153,7 +153,7 @@ def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[s
     most = np.argsort(encoder.by_column(importances))[::-1][:3]
     new = encoder.encode(job.frame.iloc[test]).values
     fitted = part.encoded.values, job.y[part.rows]
-    return deciding_columns([encoder.columns[k] for k in most], job, encoder, fitted, (new, job.y[test]))
+    return notes_on_leakage([encoder.columns[k] for k in most], job, encoder, fitted, (new, job.y[test]))
 
 
 def _complete_rows(job: Job) -> tuple[Array, list[str]]:
@@ -282,7 +282,7 @@ def _fit_all(job: Job, parts: FrameParts, drawn: DrawnRows) -> FittedTable:
     train, test, why = split_rows(job, complete)
     train = np.sort(train)
     encoder, encoded = learn_columns(job, train)
-    preparing = _Preparing.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
+    preparing = _PartReader.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
     count = parts.n - drawn.lacking - len(preparing.held_out)
     with _expected_warnings(job), read_once(), titled(f"{count:,} rows"):
         X, y, weights = parts.arrays(preparing, preparing(0, parts.empty))
@@ -304,7 +304,7 @@ def _places(known: Array, rows: Any) -> Array | None:
 
 
 @dataclass(frozen=True)
-class _Preparing:
+class _PartReader:
     """From a part of the table to features, targets and weights; rows that are not fitted have the weight zero."""
 
     encoder: TableEncoder
@@ -320,7 +320,7 @@ class _Preparing:
     request: Request
 
     @classmethod
-    def of(cls, job: Job, encoder: TableEncoder, held_out: Array) -> _Preparing:
+    def of(cls, job: Job, encoder: TableEncoder, held_out: Array) -> _PartReader:
         """For the rows of a job."""
         if job.y is None:
             return cls(encoder, job.task, (), np.zeros(1), None, held_out, job.request)

@@ -160,9 +160,9 @@ def as_parts(table: Any, who: str, verbose: bool = False) -> FrameParts | None:
     >>> as_parts(dd.from_pandas(pd.DataFrame({"a": range(10)}), npartitions=2), "example").lengths
     (5, 5)
     """
-    if isinstance(table, FrameParts) or not is_collection(table):
-        return table if isinstance(table, FrameParts) else None
-    return FrameParts.of_collection(as_dask_frame(table, who), verbose)
+    if isinstance(table, FrameParts):
+        return table
+    return FrameParts.of_collection(as_dask_frame(table, who), verbose) if is_collection(table) else None
 
 
 def as_dask_frame(table: Any, who: str) -> Any:

@@ -260,7 +260,7 @@ def contradiction(judged: Judgement | None, cross_validated: float | None) -> li
     return [f"{two} contradict each other: {why}"]
 
 
-def deciding_columns(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
+def notes_on_leakage(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
     """Notes on columns that alone predict the target, as a column does that is filled in after it.
 
     ``fitted`` and ``new`` are features and targets of rows that the columns are fitted to, and of others.

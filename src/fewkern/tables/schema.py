@@ -133,7 +133,7 @@ def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False
     levels = {text for text in words if text is not None}
     if not levels:
         return ColumnType(name, "empty")
-    other = cells.canonical(words) if merge or len(levels) <= _MOST_LEVELS else {}
+    other = cells.preferred_spellings(words) if merge or len(levels) <= _MOST_LEVELS else {}
     levels -= set(other) if merge else set()
     if len(levels) == 1 and column.notna().all():
         return ColumnType(name, "constant")

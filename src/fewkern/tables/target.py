@@ -64,7 +64,7 @@ def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Ta
     else:
         values, rows = _labels(column, found)
         if values.dtype == object:
-            other = cells.canonical(values)
+            other = cells.preferred_spellings(values)
             note = cells.note_on_spellings(f"target {name!r}", other, merge)
             notes += [note] if note else []
             values = np.array([other.get(value, value) for value in values], dtype=object) if merge else values
@@ -80,12 +80,12 @@ def left_out(count: int, what: str) -> list[str]:
     return [f"{plural(count, f'row without {what} was', f'rows without {what} were')} left out"] if count else []
 
 
-def resolve_targets(columns: list[tuple[str, Any]], task: str, merge: bool = False) -> Target:
+def resolve_targets(columns: Any, task: str, merge: bool = False) -> Target:
     """One target, or several numbers in columns of their own: the rows that have all of them."""
-    found = [resolve_target(name, column, task, merge) for name, column in columns]
+    found = [resolve_target(name, column, task, merge) for name, column in columns.items()]
     if len(found) == 1:
         return found[0]
-    for (name, _), target in zip(columns, found):
+    for name, target in zip(columns, found):
         if target.task != "regress":
             raise ValueError(
                 f"several targets must be numbers, but {name!r} holds classes; fit a model of its own to it, or name "
@@ -196,7 +196,7 @@ def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> 
     if np.isnan(as_numbers).any() or len(set(as_numbers)) < len(known):
         if not merge:
             return words
-        key = cells.speller(known)
+        key = cells.spelling_key(known)
         spelled = {key(label): label for label in known}
         return np.array([None if word is None else spelled.get(key(word), word) for word in words], dtype=object)
     names = dict(zip(as_numbers.tolist(), known.tolist()))  # the same number may be written otherwise here
