@@ -1,14 +1,16 @@
 """``fewkern check``: what is printed and written."""
 
+import numpy as np
 import pandas as pd
+from sklearn.datasets import make_moons
 
 from tests.app.running import run
-from tests.tables.examples import banana
 
 
 def test_findings_errors_and_rows_are_printed_and_all_rows_written(tmp_path):
-    table = banana(200)
-    table.loc[11, "side"] = "left" if table["side"][11] == "right" else "right"
+    X, y = make_moons(200, noise=0.15, random_state=0)
+    y[11] = 1 - y[11]
+    table = pd.DataFrame({"east": X[:, 0], "north": X[:, 1], "side": np.where(y == 1, "right", "left")})
     table.to_csv("t.csv", index=False)
     shown = run("check", "t.csv", "--target", "side", "--show", "1").stdout
     assert shown.startswith("side: 200 rows, classes\n")

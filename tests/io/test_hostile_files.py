@@ -300,7 +300,6 @@ def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
             save(model(**changes), tmp_path / "m")
     for name, value, message in (
         ("kept_rows", "all", "FitFacts.kept_rows is 'all'"),
-        ("kept_missing", np.zeros((3, 2)), "could not be read back"),
         ("seconds", (), "could not be read back"),
     ):
         made = model()
@@ -310,7 +309,7 @@ def test_a_table_whose_parts_do_not_belong_together(tmp_path, small):
     made = model()
     made.estimator_.expansion_ = made.estimator_.expansion_.then(np.ones((1, 1)))
     made.estimator_.n_vectors_, made.estimator_.vectors_ = 2, made.estimator_.vectors_[:2]
-    with pytest.raises(ValueError, match=r"could not be read back .* arrays must be of the same length"):
+    with pytest.raises(ValueError, match=r"could not be read back.* arrays must be of the same length"):
         save(made, tmp_path / "m")
 
 
@@ -319,7 +318,7 @@ def test_a_density_of_a_table_with_one_number_per_vector(name, tmp_path):
     made = fewkern.TableModel(task="density", holdout=0, max_vectors=3).fit({"a": X[:, 0], "b": X[:, 1]})
     load(save(made, tmp_path / "m"))
     setattr(made.estimator_, name, np.column_stack([getattr(made.estimator_, name)] * 2))
-    with pytest.raises(ValueError, match=r"could not be read back .* 1-dimensional"):
+    with pytest.raises(ValueError, match=r"could not be read back.* 1-dimensional"):
         save(made, tmp_path / "m")
 
 
