@@ -27,7 +27,7 @@ from fewkern.reporting.evaluation import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, named
-from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
+from fewkern.tables.frames import draw_rows, fetch_rows, pandas
 from fewkern.tables.judgement import (
     HeldOutRows,
     Judgement,
@@ -54,6 +54,10 @@ class Part:
     rows: Array
     """Positions in the frame of the job, of those that are in memory."""
     encoded: Encoded
+    count: int
+    """Rows that it was fitted to, in memory or not."""
+    kept: Array | None
+    """Which rows of the part became vectors, or where these started; None where that is not known."""
     seconds: float
 
 
@@ -62,10 +66,6 @@ class FittedTable:
     """A fitted model, its error and its notes."""
 
     part: Part
-    count: int
-    """Rows that it was fitted to, in memory or not."""
-    kept: Array | None
-    """Which rows of the part became vectors, or where these started; None where that is not known."""
     held_out: HeldOutRows | None
     judgement: Judgement | None
     seconds: tuple[float, ...]
@@ -73,33 +73,40 @@ class FittedTable:
     notes: tuple[str, ...]
 
 
-def fit_job(job: Job) -> FittedTable:
-    """Measure the error on rows held out, then fit to all rows (above 20,000 rows the measured model is kept)."""
+def fit_job(job: Job, parts: FrameParts | None = None, lacking: int = 0) -> FittedTable:
+    """Measure the error on rows held out, then fit to all rows (above 20,000 rows the measured model is kept).
+
+    The rows of the job may be drawn from a table in parts; then the others are fitted with them, and the measured model
+    is kept. ``lacking`` of the others have no target.
+    """
     job.build()  # settings that do not exist are named before anything is fitted
     complete, notes = _complete_rows(job)
     train, test, why = split_rows(job, complete)
-    once = test is None or len(complete) >= _KEEP_ROWS
-    steps, seconds, held_out, judgement = 1 if once else 2, [], None, None
+    once = test is None or parts is not None or len(complete) >= _KEEP_ROWS
+    title = f"1/1 all {len(complete):,} rows"
+    if test is not None:
+        title = f"1/{1 if once else 2} held-out check on {len(test):,} rows"
+    held_out, judgement = None, None
     with _expected_warnings(job):
+        with titled(title if parts is None else f"{parts.n:,} rows"):
+            part = _fit(job, train) if parts is None else _fit_all(job, train, test, parts, lacking)
+        seconds = [part.seconds]
         if test is not None:
-            with titled(f"1/{steps} held-out check on {len(test):,} rows"):
-                part = _fit(job, train)
-            seconds.append(part.seconds)
             held_out, judgement = _judge_part(job, part, test)
             why += _leak(job, part, test, judgement)
-            if once:
-                notes.append(
-                    f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others "
-                    "(holdout 0, --holdout 0, fits all rows)"
-                )
-        if test is None or not once:
-            with titled(f"{steps}/{steps} all {len(complete):,} rows"):
+        if not once:
+            with titled(f"2/2 all {len(complete):,} rows"):
                 part = _fit(job, complete)
             seconds.append(part.seconds)
-    judged = judgement or _judge_itself(job, part)
-    doubts = contradiction(judged, own_error(job, part.estimator))
+        elif test is not None and parts is None:
+            notes.append(
+                f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others "
+                "(holdout 0, --holdout 0, fits all rows)"
+            )
+    judgement = judgement or _judge_itself(job, part)
+    doubts = contradiction(judgement, own_error(job, part.estimator))
     said = _all_notes(job, part, [*notes, *why, *doubts])
-    return FittedTable(part, len(part.rows), _vector_rows(part.estimator), held_out, judged, tuple(seconds), said)
+    return FittedTable(part, held_out, judgement, tuple(seconds), said)
 
 
 @contextmanager
@@ -185,7 +192,8 @@ def _fit(job: Job, rows: Array) -> Part:
     encoder, encoded = learn_columns(job, rows)
     given = (encoded.values,) if job.y is None else (encoded.values, job.y[rows])
     estimator = job.build().fit(*given, **job.fit_arguments(rows))
-    return Part(encoder, estimator, rows, encoded, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Part(encoder, estimator, rows, encoded, len(rows), _vector_rows(estimator), seconds)
 
 
 def split_rows(job: Job, rows: Array) -> tuple[Array, Any, list[str]]:
@@ -267,7 +275,7 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
     try:
         if job.groups is not None:
             raise NeedsMemoryError("groups: other rows of a group that is held out may be in any part")
-        return job, _fit_all(job, parts, drawn)
+        return job, fit_job(job, parts, drawn.lacking)
     except NeedsMemoryError:
         who = f"the model {job.model!r} needs its" if job.groups is None else "groups need all"
         note = f"{who} rows in memory: only {len(job.rows):,} rows were used"
@@ -275,24 +283,18 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
         return job, fit_job(job)
 
 
-def _fit_all(job: Job, parts: FrameParts, drawn: DrawnRows) -> FittedTable:
-    """Hold out some of the rows that were drawn, and fit to all others."""
-    start = time.perf_counter()
-    complete, notes = _complete_rows(job)
-    train, test, why = split_rows(job, complete)
-    train = np.sort(train)
+def _fit_all(job: Job, train: Array, test: Array | None, parts: FrameParts, lacking: int) -> Part:
+    """Fit to all rows of a table in parts but those held out; the columns are as the rows ``train`` show them."""
+    start, train = time.perf_counter(), np.sort(train)
     encoder, encoded = learn_columns(job, train)
-    preparing = _PartReader.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
-    count = parts.n - drawn.lacking - len(preparing.held_out)
-    with _expected_warnings(job), read_once(), titled(f"{count:,} rows"):
-        X, y, weights = parts.arrays(preparing, preparing(0, parts.empty))
+    reader = _PartReader.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
+    with read_once():
+        X, y, weights = parts.arrays(reader, reader(0, parts.empty))
         given = (X,) if job.y is None else (X, y)
         estimator = job.build().fit(*given, sample_weight=weights)
-        part = Part(encoder, estimator, train, encoded, time.perf_counter() - start)
-        held_out, judgement = (None, None) if test is None else _judge_part(job, part, test)
     kept = _places(job.rows[train], _vector_rows(estimator))
-    judgement, notes = judgement or _judge_itself(job, part), [*notes, *why]
-    return FittedTable(part, count, kept, held_out, judgement, (part.seconds,), _all_notes(job, part, notes))
+    count = parts.n - lacking - len(reader.held_out)
+    return Part(encoder, estimator, train, encoded, count, kept, time.perf_counter() - start)
 
 
 def _places(known: Array, rows: Any) -> Array | None:

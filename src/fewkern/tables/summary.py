@@ -59,14 +59,14 @@ class FitFacts:
 
 def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
     """The facts of a fit."""
-    part, kept, estimator = found.part, found.kept, found.part.estimator
+    part, kept, estimator = found.part, found.part.kept, found.part.estimator
     y = None if job.y is None else job.y[part.rows]
     error, r2 = own_error(job, estimator), None
     if error is not None and y is not None and job.task == "regress":
         spread = float(np.var(y))
         r2 = 1.0 - error**2 / spread if spread else None
     return FitFacts(
-        rows=found.count, features=len(part.encoder.names), vectors=int(estimator.n_vectors_) or None,
+        rows=part.count, features=len(part.encoder.names), vectors=int(estimator.n_vectors_) or None,
         kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator),
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
         cross_validated=error, cross_validated_r2=r2,
