@@ -101,10 +101,7 @@ def test_cells_are_the_way_back(frame):
     [
         ({"size": [None, None]}, "column 'size' is empty here: every row gets the median 3"),
         ({"colour": [None, None]}, "column 'colour' is empty here: every row counts as no category"),
-        (
-            {"size": [1e9, 2.0]},
-            r"column 'size': 1 of 2 rows lies far outside the range of the fitted rows \(1 to 8",
-        ),
+        ({"size": [1e9, 2.0]}, r"column 'size': 1 of 2 rows lies far outside the range of the fitted rows \(1 to 8"),
         ({"size": ["n/k", "2"]}, r"column 'size': 1 of 2 cells is not a number \('n/k'\), taken as missing"),
         ({"size": ["?", "?"]}, "column 'size' is empty here"),
     ],

@@ -81,9 +81,9 @@ class TableCheck:
         lines += ["", "Error of a quick model on rows that were held out:"]
         width = max(len(error.how) for error in self.errors)
         for error in self.errors:
-            lines.append(f"  {error.how:{width}}  {_shown(self.task, error.value)}")
+            lines.append(f"  {error.how:{width}}  {_error_text(self.task, error.value)}")
             if error.how not in (_ONE_BY_ONE, _RANDOM_FIFTHS):
-                lines[-1] += f"  ({_shown(self.task, error.beside)} on the same rows, {error.against})"
+                lines[-1] += f"  ({_error_text(self.task, error.beside)} on the same rows, {error.against})"
         return "\n".join([*lines, "", *self._least_credible(count)])
 
     def _least_credible(self, count: int) -> list[str]:
@@ -277,10 +277,10 @@ def _last_rows(job: Job) -> tuple[Array, str]:
 
 
 def _note_on_larger_error(job: Job, found: HeldOutError) -> str:
-    value, beside = _shown(job.task, found.value), _shown(job.task, found.beside)
+    value, beside = _error_text(job.task, found.value), _error_text(job.task, found.beside)
     two = f"{value}, but {beside} where the same rows are held out {found.against}"
     return f"{found.how} held out: the error is {two}; expect the larger one"
 
 
-def _shown(task: str, value: float) -> str:
+def _error_text(task: str, value: float) -> str:
     return percent(value) if task == "classify" else f"RMSE {number(value, 4)}"

@@ -1,6 +1,6 @@
 """Columns of a table that a model uses, as they were learned: numbers, categories, dates.
 
-Each turns cells into features and back, and says what is unusual about new cells.
+Each turns cells into features and back, and has remarks on unusual cells.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Encoded:
     """Features of the cells of a column, or of the rows of a table."""
 
     values: Array
-    """``(n, number of features)``, with something in place of what is missing."""
+    """``(n, number of features)``; missing values are replaced."""
     missing: Array
     """Cells without a usable value: ``(n,)``, or ``(n, number of columns)`` of a table."""
     remarks: tuple[str, ...]
-    """What is unusual about these cells."""
+    """Notes on unusual cells."""
 
     @property
     def gaps(self) -> Array:

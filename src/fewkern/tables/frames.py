@@ -1,4 +1,4 @@
-"""Any table as a pandas data frame with names that are texts, or as parts of which rows are drawn by number."""
+"""Any table as a pandas data frame whose column names are strings, or as parts from which rows are drawn by number."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def as_parts(table: Any, who: str, verbose: bool = False) -> FrameParts | None:
 
 
 def as_dask_frame(table: Any, who: str) -> Any:
-    """A Dask data frame with names that are different texts."""
+    """A Dask data frame whose column names are strings, each once."""
     if not hasattr(table, "columns"):
         raise TypeError(
             f"{who}: expected a Dask data frame, got a Dask {type(table).__name__}; "

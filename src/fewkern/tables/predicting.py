@@ -77,7 +77,7 @@ class Predicting:
         return found
 
     def _predict(self, method: str, frame: Any, **given: Any) -> Any:
-        """The answers of a method of the estimator for new rows; empty if there are no rows."""
+        """Call a method of the estimator with the features of new rows, of which there may be none."""
         if is_collection(frame):
             return self._predict_lazily(method, frame, given)
         X = self._encode(frame).values
@@ -87,7 +87,7 @@ class Predicting:
         return one[:0]
 
     def _predict_lazily(self, method: str, frame: Any, given: dict[str, Any]) -> Any:
-        """A Dask series or data frame with the answer of a method for every row of a Dask data frame."""
+        """Call a method for every partition of a Dask data frame, when its values are asked for."""
         check_is_fitted(self)
         table = as_dask_frame(frame, type(self).__name__)
         return map_frame(partial(_predict_partition, self, method, given), table, partial(_column_names, self))
@@ -242,12 +242,12 @@ def note_on_gaps(encoded: Encoded) -> tuple[str, ...]:
 
 
 def _predict_partition(model: Predicting, method: str, given: dict[str, Any], part: Any) -> Any:
-    """The answers of a method for a part of a table, without warnings."""
+    """Call a method for a part of a table, without warnings."""
     return getattr(model, method)(model.encoder_.encode(part), **given)
 
 
 def _column_names(model: Predicting, count: int) -> list[Any]:
-    """Names of the columns of answers: components, classes, or the ends of an interval."""
+    """Names of the columns of predictions: components, classes, or the ends of an interval."""
     if model.task_ == "reduce":
         return list(model.estimator_.get_feature_names_out())
     if model.task_ == "classify":

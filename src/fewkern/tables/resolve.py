@@ -1,4 +1,4 @@
-"""What is fitted to which rows of a table: task, model, target and columns; and rows and columns that look wrong."""
+"""Resolve a request: task, model, target, columns and rows of a fit, with notes on rows and columns that look wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fewkern.tables.target import Target, resolve_targets, row_groups, row_weigh
 from fewkern.tables.tasks import BY_CLASS, build, check_model
 
 FEWEST_ROWS = 4
-# Half-width of the tube of a regression that reduces columns: that of SVR in scikit-learn.
+# Half-width of the epsilon-insensitive tube where a reducer has a numeric target: the default of SVR in scikit-learn.
 _HALF_WIDTH = 0.1
 # Rows that may be extreme, at most.
 _MOST_EXTREME = 3
