@@ -52,7 +52,7 @@ def test_no_output_is_an_input(tmp_path):
 
 
 def test_two_outputs_of_the_same_name_and_folders(tmp_path):
-    outputs = Outputs("t.csv")
+    outputs = Outputs()
     outputs.claim(tmp_path / "m.html", PAGE)
     with pytest.raises(ValueError, match="two results would go to the same file"):
         outputs.claim(tmp_path / "m.html", PAGE)

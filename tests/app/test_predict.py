@@ -27,6 +27,9 @@ def test_columns_of_the_table_beside_the_predictions():
     fails("predict", "m.npz", "t.csv", "--id", "Who", match=r"--id: there is no column 'Who'; did you mean 'who'\?")
     frame[["x0", "x1"]].to_csv("bare.csv", index=False)
     assert run("predict", "m.npz", "bare.csv").stderr == ""
+    frame.assign(x0="?").to_csv("gaps.csv", index=False)
+    assert "column 'x0' is empty here" in run("predict", "m.npz", "gaps.csv").stderr
+    assert run("predict", "m.npz", "gaps.csv", "--quiet").stderr == ""
     frame.head(0).to_csv("none.csv", index=False)
     assert run("predict", "m.npz", "none.csv").stdout == "side\n"
     shown = run("predict", "m.npz", "none.csv", "--proba", "--with-input").stdout

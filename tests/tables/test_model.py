@@ -239,6 +239,7 @@ def test_summary_without_warnings():
     assert "(of prepared columns)" in facts["kernel"]
     assert "for the held-out check" in facts["fitted in"]
     assert "(24 rows the model did not see; 95% CI " in facts["held-out error"]
+    assert "rows of class " in facts["found"]
     assert facts["baselines"].startswith("always answering 'left': ")
     assert "a linear model: " in facts["baselines"]
 

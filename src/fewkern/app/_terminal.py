@@ -142,16 +142,15 @@ def _log(error: BaseException) -> str:
 class Outputs:
     """What a command will write, and what it has written."""
 
-    def __init__(self, *inputs: str | Path | None) -> None:
+    def __init__(self, *inputs: Path) -> None:
         self.written: list[str] = []
-        self._inputs: list[Path] = []
-        self._claimed: list[Path] = []
+        self._taken: list[tuple[Path, str]] = []  # files that must not be written, and why
         self._waiting: dict[Path, Path] | None = None
-        self.reads(*(Path(path) for path in inputs if path is not None))
+        self.reads(*inputs)
 
     def reads(self, *paths: Path) -> tuple[Path, ...]:
         """Files that the command reads, and so must not write."""
-        self._inputs += [path for path in paths if str(path) != "-"]
+        self._taken += [(path, "that is the file to read") for path in paths if str(path) != "-"]
         return paths
 
     def claim_folder(self, path: Path) -> Path:
@@ -174,11 +173,10 @@ class Outputs:
         if path.is_dir():
             raise ValueError(f"cannot write {path}: it is a folder; give the name of a file.")
         _check_parent(path)
-        if any(_same(path, other) for other in self._inputs):
-            raise ValueError(f"cannot write {path}: that is the file to read; choose another name.")
-        if any(_same(path, other) for other in self._claimed):
-            raise ValueError(f"cannot write {path}: two results would go to the same file; choose another name.")
-        self._claimed.append(path)
+        for other, why in self._taken:
+            if _same(path, other):
+                raise ValueError(f"cannot write {path}: {why}; choose another name.")
+        self._taken.append((path, "two results would go to the same file"))
         return path
 
     def write(self, path: Path, make: Callable[[Path], Any]) -> None:

@@ -182,13 +182,13 @@ def _copies(job: Job, places: Array) -> list[str]:
         said.append(f"{what}{', ...' if len(copies) > 3 else ''}): a held-out copy is not new to the model")
     if job.groups is not None:
         apart = int(np.sum(job.groups[copies] != job.groups[first[copies]]))
-        what = plural(apart, "copy is in another group", "copies are in other groups")
-        said += [f"{what} than the row that it repeats: groups do not keep them together"] if apart else []
+        one, many = "copy is in another group than its original", "copies are in other groups than their originals"
+        said += [f"{plural(apart, one, many)}: groups do not keep them together"] if apart else []
     if job.task == "classify":
         per_cells = pd.Series(whole).groupby(cells).nunique()
-        torn = int((per_cells.to_numpy()[cells] > 1).sum())
-        what = f"{torn:,} rows are equal to others but for {job.target!r}"
-        said += [f"{what}: no model can be right about all of them"] if torn else []
+        ambiguous = int((per_cells.to_numpy()[cells] > 1).sum())
+        what = f"{ambiguous:,} rows are equal to others but for {job.target!r}"
+        said += [f"{what}: no model can be right about all of them"] if ambiguous else []
     return said
 
 
