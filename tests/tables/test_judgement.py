@@ -88,7 +88,7 @@ def test_verdicts_beside_a_linear_model():
     assert verdict(0.5 * noise, 0.1 * noise) == f"{mean}; use a linear model, it is better"
     assert verdict(0.1, -0.1) == f"{mean}; use a linear model, it is as good"
     assert verdict(0.1 * noise, 0.105 * np.roll(noise, 1)) == f"{mean}; the difference to a linear model may be chance"
-    assert verdict(5 * noise, 5 * np.roll(noise, 1)) == "worse than always answering the mean, 0"
+    assert verdict(5 * noise, 3 * np.roll(noise, 1)) == "worse than always answering the mean, 0"
     assert verdict(5 * noise, 0.1).endswith("worse than always answering the mean, 0; use a linear model, it is better")
 
 

@@ -21,6 +21,7 @@ from fewkern.tables.target import guess_task, resolve_target, target_values
         (["1", "2", "1"], "classify"),
         (["01", "02", "01"], "classify"),
         (["1", "2", "3", "A"] * 5, "classify"),
+        (["1.5", "2.5"] * 10 + ["A"], "classify"),
         ([str(k / 3) for k in range(30)] + ["?"], "regress"),
     ],
 )
