@@ -82,6 +82,12 @@ def test_what_is_said_and_counted(frame):
     assert last.notes_[0] == "no target given: using the last column, 'side'"
 
 
+def test_rows_without_a_target_do_not_count(frame):
+    """Else most rows would have the target that stands in for a missing one."""
+    sparse = frame.drop(columns="side").assign(sum=frame["sum"].where(frame["id"] % 3 == 0))
+    assert TableModel(max_vectors=4).fit(cut(sparse, [300]), "sum").score(frame) > 0.8
+
+
 def changed(frame, rows):
     other = frame.copy()
     other.loc[rows, "side"] = np.where(other.loc[rows, "side"] == "yes", "no", "yes")
