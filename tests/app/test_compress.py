@@ -3,7 +3,8 @@
 import numpy as np
 
 import fewkern
-from tests.app.test_commands import banana, mixed, run
+from tests.app.running import run
+from tests.tables.examples import mixed
 
 
 def test_a_classifier_of_a_table(tmp_path):
@@ -20,10 +21,5 @@ def test_a_classifier_of_a_table(tmp_path):
     run("info", "fewkern-short.npz")
     run("export", "fewkern-short.npz", "short.c")
     assert (tmp_path / "short.c").exists()
-
-
-def test_too_few_vectors_are_a_note():
-    banana().to_csv("table.csv", index=False)
-    run("fit", "table.csv", "--model", "discriminant", "--holdout", 0)
-    result = run("compress", "fewkern-model.npz", "table.csv", "--vectors", 1, "--tolerance", 0)
-    assert "note: compress: 1 vectors do not agree" in result.stderr
+    said = run("compress", "fewkern-model.npz", "table.csv", "--vectors", 1, "--tolerance", 0).stderr
+    assert "note: compress: 1 vectors do not agree" in said

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 import fewkern
-from tests.app.test_commands import banana, fails, mixed, run
+from tests.app.running import fails, run
+from tests.tables.examples import banana, mixed
 
 
 def test_a_row_column_by_column(tmp_path):
@@ -24,11 +25,6 @@ def test_a_row_column_by_column(tmp_path):
     cells = pd.read_csv("table.csv", dtype=str).loc[7]
     assert any(line.startswith(f"{name} = {cells[name]} ") for line in lines for name in model.encoder_.columns)
     assert (tmp_path / "row.png").stat().st_size > 1000
-
-
-def test_a_row_that_is_not_there():
-    banana().to_csv("table.csv", index=False)
-    run("fit", "table.csv", "--holdout", 0)
     fails("explain", "fewkern-model.npz", "table.csv", "--row", 121, match="no row 121; the table has 120 rows")
 
 

@@ -9,9 +9,7 @@ import pytest
 from fewkern.arrays import frames, partitions
 from fewkern.core import population
 from fewkern.io import load
-from fewkern.tables import files as table_files
-
-from .test_commands import fails, run
+from tests.app.running import fails, run
 
 N = 600
 QUICK = ("--model", "discriminant", "--max-vectors", "8")
@@ -65,14 +63,6 @@ def test_a_pattern_a_folder_and_several_files_are_one_table(tmp_path, files):
     np.testing.assert_array_equal(one, three)
 
 
-def test_text_files_and_one_large_file(files, model, monkeypatch):
-    files.to_csv("whole.csv", index=False)
-    monkeypatch.setattr(table_files, "STREAM_BYTES", 1000)
-    monkeypatch.setattr(table_files, "PIECE_BYTES", 3000)
-    run("fit", "whole.csv", "--target", "side", "--out", "b.npz", *QUICK)
-    np.testing.assert_allclose(model.predict_proba(files), load("b.npz").predict_proba(files), atol=1e-10)
-
-
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.csv.gz", "out.parquet", "out"])
 def test_predictions_go_to_a_file_or_a_folder(tmp_path, files, model, name):
     said = run("predict", "a.npz", "part-*.parquet", "-o", name, "--proba", "--with-input")
@@ -117,15 +107,6 @@ def test_remarks_on_columns_whose_names_differ_by_a_number_are_two():
         assert re.search(rf"a.csv, .*: column '{name}' is empty here: .* \(also in 1 other part\)", said)
 
 
-def test_a_part_whose_rows_do_not_count(files):
-    for k in range(3):
-        part = pd.read_parquet(f"part-{k}.parquet")
-        part.assign(w=np.where(k == 0, 0.0, 1.0)).to_parquet(f"weighted-{k}.parquet", index=False)
-    said = run("fit", "weighted-*.parquet", "--target", "side", "--weights", "w", "--out", "w.npz", *QUICK)
-    assert "weighted; 95% CI" in said.stdout
-    assert np.mean(load("w.npz").predict(files) == files["side"]) > 0.8
-
-
 def test_numbers_are_scored_over_all_parts(files):
     run("fit", "part-*.parquet", "--target", "v", "--out", "a.npz", "--max-vectors", 3)
     model = load("a.npz")
@@ -149,16 +130,10 @@ def test_a_pattern_that_matches_an_output():
     run("predict", "a.npz", "*.parquet", "-o", "all.parquet")
     fails("predict", "a.npz", "*.parquet", "-o", "all.parquet", match=r"write all.parquet: that is the file to read")
     fails("fit", "*.npz", "--out", "a.npz", match=r"cannot write a.npz: that is the file to read")
-    run("predict", "a.npz", "part-*.parquet", "-o", "out")
-    fails(
-        "predict",
-        "a.npz",
-        "part-*.parquet",
-        "-o",
-        "out",
-        match="cannot write out: it exists, and is not an empty folder",
-    )
-    fails("predict", "a.npz", "part-*.parquet", "-o", "no/out", match="the folder no does not exist")
+    parts = ("predict", "a.npz", "part-*.parquet", "-o")
+    run(*parts, "out")
+    fails(*parts, "out", match="cannot write out: it exists, and is not an empty folder")
+    fails(*parts, "no/out", match="the folder no does not exist")
     fails("predict", "a.npz", "part-0.parquet", "-o", "one", match=r"expected a file that ends in .csv")
 
 

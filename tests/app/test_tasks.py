@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from fewkern import load
 from fewkern.datasets import make_gaussian_laplacian
 from fewkern.tables.tasks import MODELS
-from tests.app.test_commands import _text, fails, run
+from tests.app.running import fails, predicted, run
 
 X = make_gaussian_laplacian(150, random_state=0)
 
@@ -24,7 +24,7 @@ def test_a_density(tmp_path, model):
     assert "held-out log density" in fitted.stdout
     assert (tmp_path / "m.png").stat().st_size > 5000
     assert "What is common, and what is rare?" in (tmp_path / "r.html").read_text()
-    values = pd.read_csv(_text(run("predict", "m.npz", "t.csv").stdout))["log_density"]
+    values = predicted("m.npz", "t.csv")["log_density"]
     # in the units of the table: the same density, the first column counted in hundredths
     direct = clone(load("m.npz").estimator_).fit(frame.to_numpy()).score_samples(frame.to_numpy())
     np.testing.assert_allclose(values, direct, atol=1e-5)
@@ -43,9 +43,8 @@ def test_a_density_is_of_numbers_in_complete_rows(tmp_path):
     assert load("m.npz").encoder_.names == ["a", "b", "c"]
     assert (tmp_path / "m.png").stat().st_size > 5000  # of three columns
     run("plot", "m.npz", "--out", "again.png")
-    values = run("predict", "m.npz", "t.csv")
-    assert "30 of 150 rows have a missing value and so no log density" in values.stderr
-    assert pd.read_csv(_text(values.stdout), skip_blank_lines=False)["log_density"].isna().sum() == 30
+    assert "30 of 150 rows have a missing value and so no log density" in run("predict", "m.npz", "t.csv").stderr
+    assert predicted("m.npz", "t.csv")["log_density"].isna().sum() == 30
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def test_a_reduction(tmp_path, iris, model):
     assert ("vectors kept" in fitted.stdout) == (model == "pca")
     assert "4 columns in a few components" in (tmp_path / "m.html").read_text()
     assert (tmp_path / "m.png").stat().st_size > 5000
-    scores = pd.read_csv(_text(run("predict", "m.npz", "iris.csv").stdout))
+    scores = predicted("m.npz", "iris.csv")
     assert scores.columns.tolist() == load("m.npz").estimator_.get_feature_names_out().tolist()
     assert scores.shape == (150, 2)
     if model == "pca":

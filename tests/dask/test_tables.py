@@ -82,6 +82,12 @@ def test_what_is_said_and_counted(frame):
     assert last.notes_[0] == "no target given: using the last column, 'side'"
 
 
+def test_rows_without_a_target_do_not_count(frame):
+    """Else most rows would have the target that stands in for a missing one."""
+    sparse = frame.drop(columns="side").assign(sum=frame["sum"].where(frame["id"] % 3 == 0))
+    assert TableModel(max_vectors=4).fit(cut(sparse, [300]), "sum").score(frame) > 0.8
+
+
 def changed(frame, rows):
     other = frame.copy()
     other.loc[rows, "side"] = np.where(other.loc[rows, "side"] == "yes", "no", "yes")
@@ -269,9 +275,10 @@ def test_what_needs_a_table_in_memory_says_so(frame):
 
 
 def test_weights_of_a_table_in_parts(frame):
-    """A row of weight zero, or without a weight, is not fitted, in whatever part it is."""
-    weights = np.where(frame["id"] % 2, 1.0, np.where(frame["id"] % 4, 0.0, np.nan))
-    spoiled = changed(frame, frame["id"] % 2 == 0)
+    """A row of weight zero, or without a weight, is not fitted, even if a whole part has none that counts."""
+    counts = (frame["id"] >= 300) & (frame["id"] % 2 == 1)
+    weights = np.where(counts, 1.0, np.where(frame["id"] % 4, 0.0, np.nan))
+    spoiled = changed(frame, ~counts)
     one, other = (
         quick(holdout=0).fit(cut(table.assign(w=weights), [300]), "side", sample_weight="w")
         for table in (frame, spoiled)

@@ -38,20 +38,13 @@ def test_wrong_labels_come_first_by_the_number_of_the_row():
     assert (found.rows["given"] != found.rows["expected"])[:2].all()
 
 
-def test_copies_are_named_and_counted_across_groups():
-    table = clean(100)
-    table["site"] = np.arange(100) % 5
-    copies = table.iloc[[3, 4, 5]].assign(site=[3, 0, 0])
-    findings = said(pd.concat([table, copies]), groups="site")
-    assert any(one.startswith("3 rows are copies of others (row 101 of row 4, 102 of 5, 103 of 6)") for one in findings)
-    assert any(one.startswith("1 copy is in another group than the row that it repeats") for one in findings)
-
-
-def test_copies_across_groups_that_nobody_named():
+@pytest.mark.parametrize("groups", ["patient", None])
+def test_copies_are_named_and_counted_across_groups(groups):
     table = clean(100).assign(patient=[f"P{k}" for k in np.arange(100) % 20])
-    findings = said(pd.concat([table, table.iloc[[3]].assign(patient="P9")]))
-    assert any("row 101 of row 4" in one for one in findings)
-    assert any(one.startswith("1 copy is in another group") for one in findings)
+    copies = table.iloc[[3, 4, 5]].assign(patient=["P3", "P9", "P9"])
+    findings = said(pd.concat([table, copies]), groups=groups)
+    assert any(one.startswith("3 rows are copies of others (row 101 of row 4, 102 of 5, 103 of 6)") for one in findings)
+    assert any(one.startswith("2 copies are in other groups than their originals") for one in findings)
 
 
 def test_equal_rows_with_different_classes():

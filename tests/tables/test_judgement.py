@@ -10,6 +10,7 @@ from sklearn.metrics import r2_score, root_mean_squared_error
 from fewkern.reporting.evaluation import normal_log_density, wilson
 from fewkern.tables.judgement import (
     HeldOutRows,
+    contradiction,
     judge_classes,
     judge_density,
     judge_fit,
@@ -76,3 +77,36 @@ def test_densities_are_judged_beside_one_normal_distribution():
     found = judge_density(np.zeros(20), -np.ones(20))
     assert (found.value, found.baseline) == (0.0, -1.0)
     assert found.verdict == "better than one normal distribution"
+
+
+def test_verdicts_beside_a_linear_model():
+    mean, truth, noise = "better than always answering the mean, 0", RNG.normal(size=400), RNG.normal(size=400)
+
+    def verdict(own, linear):
+        return judge_numbers(HeldOutRows(None, truth, truth + own), 0.0, truth + linear).verdict
+
+    assert verdict(0.5 * noise, 0.1 * noise) == f"{mean}; use a linear model, it is better"
+    assert verdict(0.1, -0.1) == f"{mean}; use a linear model, it is as good"
+    assert verdict(0.1 * noise, 0.105 * np.roll(noise, 1)) == f"{mean}; the difference to a linear model may be chance"
+    assert verdict(5 * noise, 3 * np.roll(noise, 1)) == "worse than always answering the mean, 0"
+    assert verdict(5 * noise, 0.1).endswith("worse than always answering the mean, 0; use a linear model, it is better")
+
+
+def test_probabilities_rank_the_rows_of_a_rare_class():
+    y, p = np.array([0] * 990 + [1] * 10), np.linspace(0, 1, 1000)
+    for shares, ranking in (
+        ([1 - p, p], "class 1: average precision 1.00 (at random 0.010), AUC 1.00"),
+        ([p, 1 - p], "class 1: average precision 0.01 (at random 0.010), AUC 0.00"),
+    ):
+        held_out = HeldOutRows(None, y, 0 * y, np.column_stack(shares))
+        assert judge_classes(held_out, 0, classes=np.array([0, 1])).ranking == ranking
+
+
+def test_contradictions_need_a_factor_and_a_certain_difference():
+    truth = RNG.normal(size=200)
+    judged = judge_numbers(HeldOutRows(None, truth, truth + 0.1), 0.0)
+    assert contradiction(judged, 0.15) == []
+    assert "a few rows decide" in contradiction(judged, 0.9)[0]
+    rate = judge_classes(HeldOutRows(None, np.array([0, 1] * 50), np.array([0, 1] * 40 + [0, 0] * 10)), 0)
+    assert contradiction(rate, 0.15) == []
+    assert "the cross-validated error (45.0%) and the held-out error (10.0%)" in contradiction(rate, 0.45)[0]

@@ -2,7 +2,6 @@
 
 import copy
 import warnings
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -15,31 +14,11 @@ from sklearn.model_selection import cross_val_score
 
 import fewkern
 from fewkern import TableModel
-from fewkern.datasets import make_banana, make_sinc
+from fewkern.datasets import make_sinc
 from fewkern.tables import fitting
 from fewkern.tables.encoder import TableWarning
 from fewkern.tables.tasks import BY_CLASS, MODELS
-
-
-def banana(n=120):
-    X, y = make_banana(n)
-    return pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "side": np.where(y == 1, "right", "left")})
-
-
-def messy(n=120):
-    """Numbers with gaps, a category, a date, a flag, an index, a key, a constant, an empty column."""
-    frame = banana(n)
-    frame.insert(0, "nr", range(n))
-    frame["colour"] = np.where(np.arange(n) % 3 == 0, "red", "blue")
-    frame["when"] = pd.date_range("2020-01-01", periods=n).astype(str)
-    frame["on"] = np.arange(n) % 2 == 0
-    frame["name"] = [f"n{k}" for k in range(n)]
-    frame["fixed"], frame["empty"] = 1, None
-    frame.loc[[3, 5], "x0"] = np.nan
-    frame.loc[7, "colour"] = None
-    frame.loc[11, "side"] = None
-    return frame
-
+from tests.tables.examples import banana, messy
 
 QUICK = {"max_vectors": 8, "holdout": 0}
 
@@ -260,6 +239,7 @@ def test_summary_without_warnings():
     assert "(of prepared columns)" in facts["kernel"]
     assert "for the held-out check" in facts["fitted in"]
     assert "(24 rows the model did not see; 95% CI " in facts["held-out error"]
+    assert "rows of class " in facts["found"]
     assert facts["baselines"].startswith("always answering 'left': ")
     assert "a linear model: " in facts["baselines"]
 
@@ -306,18 +286,9 @@ class Unreadable:
     __repr__ = __str__
 
 
-# pandas 2.1 passes over the error of this one, prints it, and takes the cell for a number
-SIGNALING = pytest.param(
-    Decimal("sNaN"),
-    "Decimal: InvalidOperation",
-    marks=pytest.mark.skipif(pd.__version__ < "3", reason="older versions of pandas do not say it"),
-)
-
-
-@pytest.mark.parametrize(("cell", "kind"), [(Unreadable(), "Unreadable: RuntimeError"), SIGNALING])
-def test_cells_that_cannot_be_read_are_named(model, cell, kind):
-    cells = pd.Series([1.5, 2.5, cell] * 40, dtype=object)
-    message = rf"column 'bad' has a cell in row 3 that cannot be read \({kind}\)"
+def test_cells_that_cannot_be_read_are_named(model):
+    cells = pd.Series([1.5, 2.5, Unreadable()] * 40, dtype=object)
+    message = r"column 'bad' has a cell in row 3 that cannot be read \(Unreadable: RuntimeError\)"
     spoiled = banana().assign(bad=cells)
     for target in ("side", "bad"):
         with pytest.raises(ValueError, match=message):
@@ -403,8 +374,6 @@ def test_what_cannot_be_forgotten(tmp_path):
     fitted = TableModel(max_vectors=5, holdout=0).fit(frame, "price")
     with pytest.raises(ValueError, match="the table has no column 'price' to compare with"):
         fitted.forget(frame.drop(columns="price"))
-    with pytest.raises(ValueError, match="got 120 rows, but the model has learned from 120, and one must be left"):
-        fitted.forget(frame)
     with pytest.raises(ValueError, match="no rows could have the sums that would be left"):
         fitted.forget(frame.head(20).assign(price=1e9))
     with pytest.raises(ValueError, match="came from a file, which holds no sums over its samples"):

@@ -125,13 +125,6 @@ def test_spellings_of_a_category():
     assert "a category that the model does not know ('week')" in encoded.remarks[0]
 
 
-def test_many_categories_and_many_columns_of_text():
-    many = pd.DataFrame({"key": [f"k{k}" for k in range(100_000)], "x": np.arange(100_000.0) % 7})
-    assert [column.name for column in infer_schema(many).used] == ["x"]
-    wide = pd.DataFrame({f"t{k}": [f"v{(k * j) % 5}" for j in range(30)] for k in range(500)})
-    assert len(infer_schema(wide).used) == 400
-
-
 def test_keep_and_drop():
     assert [f.name for f in infer_schema(frame()).used] == ["x", "y", "word"]
     assert [f.name for f in infer_schema(frame(), keep=("nr", "name")).used] == ["nr", "x", "y", "word", "name"]

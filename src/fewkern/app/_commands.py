@@ -11,9 +11,9 @@ from fewkern import __version__
 from fewkern.app._options import (
     MANY,
     TABLES,
-    Beside,
     Drop,
     Exported,
+    ExtraColumns,
     Fitting,
     Groups,
     Json,
@@ -33,11 +33,11 @@ from fewkern.app._terminal import (
     PICTURE,
     TABLE,
     Outputs,
-    follows,
     open_files,
     read_one,
     say,
     show_line,
+    shows_progress,
     warnings_as_notes,
     work,
     write_frames,
@@ -111,7 +111,7 @@ def fit(
                 show_line("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
         else:
             frame = open_files(files, given(reading), quiet)
-        asked = TableModel(**given(fitting), verbose=follows(quiet))
+        asked = TableModel(**given(fitting), verbose=shows_progress(quiet))
         named = target[0] if target and len(target) == 1 else target or None
         with warnings_as_notes(quiet):
             fitted = asked.fit(frame, named, sample_weight=weights, groups=groups)
@@ -148,7 +148,7 @@ def check(
     ranked: Annotated[
         Path | None, typer.Option("--out", help="Also write all rows, the least credible first (.csv, .tsv, .parquet).")
     ] = None,
-    harmless: NoFormulas = False,
+    no_formulas: NoFormulas = False,
     reading: Reading,
 ) -> None:
     """Look for problems in a table: suspicious rows, copies, columns, and the order of rows."""
@@ -166,7 +166,7 @@ def check(
             found = check_table(frame, target, asked)
         show_line(found.text(count))
         if ranked is not None:
-            outputs.write(ranked, lambda path: write_frames([found.rows], path, harmless))
+            outputs.write(ranked, lambda path: write_frames([found.rows], path, no_formulas))
             _written(outputs)
 
 
@@ -185,8 +185,8 @@ def predict(
             "(standard output).",
         ),
     ] = None,
-    beside: Beside,
-    harmless: NoFormulas = False,
+    extra: ExtraColumns,
+    no_formulas: NoFormulas = False,
     reading: Reading,
     quiet: Quiet = False,
 ) -> None:
@@ -202,14 +202,14 @@ def predict(
 
         found = jobs.load_table_model(model)
         frame = open_files(files, given(reading), quiet)
-        answers = jobs.Answers(found, frame, beside, follows(quiet))
+        predictions = jobs.Predictions(found, frame, extra, shows_progress(quiet))
         with warnings_as_notes(quiet):
             if target is None:
-                write_frames(answers, None, harmless)
+                write_frames(predictions, None, no_formulas)
             else:
-                outputs.write(target, lambda path: write_frames(answers, path, harmless))
-        notes = [*answers.notes, *([f"written: {', '.join(outputs.written)}"] if outputs.written else [])]
-        for note in [*notes, *jobs.score_line(found, answers.tally)]:
+                outputs.write(target, lambda path: write_frames(predictions, path, no_formulas))
+        notes = [*predictions.notes, *(f"written: {name}" for name in outputs.written)]
+        for note in [*notes, *jobs.score_line(found, predictions.tally)]:
             say(note, quiet)
 
 
@@ -352,7 +352,7 @@ def compress(
 
         found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
         with warnings_as_notes(quiet):
-            short = found.compress(frame, n_vectors=vectors, tolerance=tolerance, verbose=follows(quiet))
+            short = found.compress(frame, n_vectors=vectors, tolerance=tolerance, verbose=shows_progress(quiet))
         if not quiet:
             _show(short)
         outputs.write(target, short.save)

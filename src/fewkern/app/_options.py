@@ -92,8 +92,8 @@ class Fitting:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """The columns that are added to a prediction."""
+class ExtraColumns:
+    """The columns that are written beside the predictions."""
 
     proba: Annotated[bool, typer.Option("--proba", help="Add a column of probability per class.")] = False
     interval: Annotated[

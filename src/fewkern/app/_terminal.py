@@ -87,7 +87,7 @@ def open_files(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -
     """One table from files, in memory or in parts."""
     from fewkern.tables.files import open_tables
 
-    return _noted(files[0], open_tables(files, **marks, verbose=follows(quiet)), quiet)
+    return _noted(files[0], open_tables(files, **marks, verbose=shows_progress(quiet)), quiet)
 
 
 def _noted(table: Path, found: Any, quiet: bool) -> Any:
@@ -96,7 +96,7 @@ def _noted(table: Path, found: Any, quiet: bool) -> Any:
     return found.frame
 
 
-def follows(quiet: bool) -> bool:
+def shows_progress(quiet: bool) -> bool:
     """Whether progress is shown: stderr is a terminal, and not quiet."""
     return sys.stderr.isatty() and not quiet
 
@@ -142,22 +142,20 @@ def _log(error: BaseException) -> str:
 class Outputs:
     """What a command will write, and what it has written."""
 
-    def __init__(self, *inputs: str | Path | None) -> None:
+    def __init__(self, *inputs: Path) -> None:
         self.written: list[str] = []
-        self._inputs: list[Path] = []
-        self._claimed: list[Path] = []
+        self._taken: list[tuple[Path, str]] = []  # files that must not be written, and why
         self._waiting: dict[Path, Path] | None = None
-        self.reads(*(Path(path) for path in inputs if path is not None))
+        self.reads(*inputs)
 
     def reads(self, *paths: Path) -> tuple[Path, ...]:
         """Files that the command reads, and so must not write."""
-        self._inputs += [path for path in paths if str(path) != "-"]
+        self._taken += [(path, "that is the file to read") for path in paths if str(path) != "-"]
         return paths
 
     def claim_folder(self, path: Path) -> Path:
         """Check a folder before the work: that it is new or empty, and can be made."""
-        if not path.parent.is_dir():
-            raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
+        _check_parent(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ValueError(f"cannot write {path}: it exists, and is not an empty folder; choose another name.")
         return path
@@ -174,13 +172,11 @@ class Outputs:
             )
         if path.is_dir():
             raise ValueError(f"cannot write {path}: it is a folder; give the name of a file.")
-        if not path.parent.is_dir():
-            raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
-        if any(_same(path, other) for other in self._inputs):
-            raise ValueError(f"cannot write {path}: that is the file to read; choose another name.")
-        if any(_same(path, other) for other in self._claimed):
-            raise ValueError(f"cannot write {path}: two results would go to the same file; choose another name.")
-        self._claimed.append(path)
+        _check_parent(path)
+        for other, why in self._taken:
+            if _same(path, other):
+                raise ValueError(f"cannot write {path}: {why}; choose another name.")
+        self._taken.append((path, "two results would go to the same file"))
         return path
 
     def write(self, path: Path, make: Callable[[Path], Any]) -> None:
@@ -216,6 +212,11 @@ class Outputs:
             self._waiting = None
 
 
+def _check_parent(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; make it first.")
+
+
 def _same(one: Path, other: Path) -> bool:
     try:
         return os.path.samefile(one, other)
@@ -223,14 +224,14 @@ def _same(one: Path, other: Path) -> bool:
         return os.path.realpath(one) == os.path.realpath(other)
 
 
-def write_frames(frames: Iterable[Any], path: Path | None, harmless: bool = False) -> None:
+def write_frames(frames: Iterable[Any], path: Path | None, no_formulas: bool = False) -> None:
     """Write the parts of a table to a file, to a folder of Parquet files, or as CSV to standard output.
 
-    ``harmless``: texts that a spreadsheet program would take for formulas get an apostrophe.
+    ``no_formulas``: texts that a spreadsheet program would take for formulas get an apostrophe.
     """
     from fewkern.io.save import write_atomically
 
-    frames = _without_formulas(frames) if harmless else frames
+    frames = _without_formulas(frames) if no_formulas else frames
     if path is None:
         for k, frame in enumerate(frames):
             text = frame.to_csv(index=False, header=k == 0)  # as it is for other programs, escaped on a terminal
@@ -292,10 +293,9 @@ def _without_formulas(frames: Iterable[Any]) -> Iterator[Any]:
     """The frames with an apostrophe before every name and text that a spreadsheet program would take for a formula."""
     for frame in frames:
         words = frame.select_dtypes(["object", "string", "category"])
-        yield frame.assign(**words.astype(object).map(_harmless)).rename(columns=_harmless)
+        yield frame.assign(**words.astype(object).map(_as_text)).rename(columns=_as_text)
 
 
-def _harmless(cell: Any) -> Any:
-    return (
-        f"'{cell}" if isinstance(cell, str) and cell.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(cell) else cell
-    )
+def _as_text(cell: Any) -> Any:
+    formula = isinstance(cell, str) and cell.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if formula else cell

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewkern.arrays.frames import FrameParts
-from fewkern.arrays.namespace import Array
 from fewkern.base import path_of, vectors_moved
 from fewkern.datasets import make_banana
 from fewkern.io import load
@@ -32,7 +30,7 @@ from fewkern.tables.predicting import note_on_gaps
 from fewkern.tables.target import known_targets, resolve_target
 
 if TYPE_CHECKING:
-    from fewkern.app._options import Beside
+    from fewkern.app._options import ExtraColumns
 
 # Points that a picture of a table in parts shows.
 _PICTURE_ROWS = 5_000
@@ -69,47 +67,28 @@ def rows_inside(model: TableModel) -> str:
     return f"{moved} But novelty is measured by rows, which the file holds, too: treat it as you treat the table."
 
 
-def predictions(model: TableModel, frame: Any, asked: Beside, encoded: Encoded) -> Any:
-    """Predictions, components or log densities for the rows of a table, as a data frame.
-
-    ``encoded`` are the features of the rows.
-    """
-    import pandas as pd
-
-    columns = _answers(model, encoded, asked)
-    beside = frame if asked.with_input else frame[[]]
-    if asked.id is not None and not asked.with_input:
-        if asked.id not in frame.columns:
-            raise ValueError(f"--id: there is no column {asked.id!r}; {nearest(asked.id, frame.columns)}")
-        beside = frame[[asked.id]]
-    named = {f"predicted {name}" if name in beside.columns else name: values for name, values in columns.items()}
-    return pd.concat([beside, pd.DataFrame(named, index=frame.index)], axis=1)
-
-
-def _answers(model: TableModel, encoded: Encoded, asked: Beside) -> dict[str, Any]:
-    """The columns of the predictions."""
+def _columns(model: TableModel, encoded: Encoded, extra: ExtraColumns) -> dict[str, Any]:
+    """The columns of the predictions; the first ones are those of the targets, components or log densities."""
     if model.task_ == "density":
         columns: dict[str, Any] = {"log_density": model.score_samples(encoded)}
     elif model.task_ == "reduce":
         names = model.estimator_.get_feature_names_out()
         columns = {str(name): values for name, values in zip(names, model.transform(encoded).T)}
-    elif len(model.targets) > 1:
-        columns = dict(zip(model.targets, np.asarray(model.predict(encoded)).T))
     else:
-        columns = {str(model.target_): model.predict(encoded)}
-    if asked.proba:
+        answers = np.asarray(model.predict(encoded))
+        columns = dict(zip(model.targets, answers.reshape(-1, len(model.targets)).T))
+    if extra.proba:
         probabilities = _method(model, "predict_proba", "--proba", "probabilities")(encoded)
         columns |= {f"p({label})": values for label, values in zip(model.classes_, probabilities.T)}
-    if asked.interval is not None:
-        ends = _method(model, "predict_interval", "--interval", "intervals")(encoded, coverage=asked.interval)
-        for k, name in enumerate(model.targets):
-            low, high = ends.T if ends.ndim == 2 else ends[:, k].T
+    if extra.interval is not None:
+        ends = _method(model, "predict_interval", "--interval", "intervals")(encoded, coverage=extra.interval)
+        for name, (low, high) in zip(model.targets, ends.reshape(-1, len(model.targets), 2).transpose(1, 2, 0)):
             of = f" {name}" if len(model.targets) > 1 else ""
             columns |= {f"low{of}": low, f"high{of}": high}
-    if asked.sets is not None:
-        members = _method(model, "predict_set", "--sets", "sets of classes")(encoded, coverage=asked.sets)
+    if extra.sets is not None:
+        members = _method(model, "predict_set", "--sets", "sets of classes")(encoded, coverage=extra.sets)
         columns["set"] = [" | ".join(str(c) for c, member in zip(model.classes_, row) if member) for row in members]
-    if asked.novelty:
+    if extra.novelty:
         columns["novelty"] = _method(model, "novelty", "--novelty", "novelty")(encoded)
         if hasattr(model.estimator_, "novelty_threshold"):
             columns["novel"] = columns["novelty"] > model.estimator_.novelty_threshold()
@@ -120,6 +99,19 @@ def _method(model: TableModel, method: str, option: str, what: str) -> Any:
     if not hasattr(model, method):
         raise ValueError(f"{option}: this model gives no {what}.")
     return getattr(model, method)
+
+
+def _joined(frame: Any, columns: dict[str, Any], extra: ExtraColumns) -> Any:
+    """A data frame with the columns of the table that were asked for, and those of the predictions."""
+    import pandas as pd
+
+    beside = frame if extra.with_input else frame[[]]
+    if extra.id is not None and not extra.with_input:
+        if extra.id not in frame.columns:
+            raise ValueError(f"--id: there is no column {extra.id!r}; {nearest(extra.id, frame.columns)}")
+        beside = frame[[extra.id]]
+    renamed = {f"predicted {name}" if name in beside.columns else name: values for name, values in columns.items()}
+    return pd.concat([beside, pd.DataFrame(renamed, index=frame.index)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -136,9 +128,13 @@ class Tally:
     """Sum of the squared distances of the targets from their mean."""
 
     @classmethod
-    def of(cls, truth: Array, predicted: Array, numbers: bool) -> Tally:
-        """Of targets that are known; ``numbers`` or classes."""
-        if not numbers or not len(truth):
+    def of(cls, model: TableModel, frame: Any, columns: dict[str, Any]) -> Tally:
+        """Of a table that has the target, and the columns of its predictions."""
+        # of several targets one figure would add up units that differ
+        if model.task_ not in ("classify", "regress") or len(model.targets) > 1 or model.target_ not in frame.columns:
+            return cls()
+        truth, predicted = known_targets(model.truth(frame), columns[model.target_])
+        if model.task_ == "classify" or not len(truth):
             return cls(len(truth), int(np.sum(truth != predicted)))
         mean = float(np.mean(truth))
         return cls(len(truth), 0, float(np.sum((truth - predicted) ** 2)), mean, float(np.sum((truth - mean) ** 2)))
@@ -150,72 +146,63 @@ class Tally:
         return Tally(count, self.wrong + other.wrong, self.squares + other.squares, self.mean + share * apart, spread)
 
 
-def tally_of(model: TableModel, frame: Any, encoded: Encoded) -> Tally:
-    """The tally of a table that has the target; ``encoded`` are the features of its rows."""
-    # of several targets one figure would add up units that differ
-    if model.task_ not in ("classify", "regress") or len(model.targets) > 1 or model.target_ not in frame.columns:
-        return Tally()
-    truth, predicted = known_targets(model.truth(frame), model.predict(encoded))
-    return Tally.of(truth, predicted, numbers=model.task_ == "regress")
-
-
 def score_line(model: TableModel, tally: Tally) -> list[str]:
     """The error rate or RMSE and R², where the table has the target."""
     if not tally.count:
         return []
     if model.task_ == "classify":
         low, high = wilson(tally.wrong, tally.count)
-        how_right = f"{tally.wrong:,} of {tally.count:,} rows are wrong ({percent(tally.wrong / tally.count)}; "
-        how_right += f"95% CI {percent(low).removesuffix('%')}–{percent(high)})"
+        share = f"{percent(tally.wrong / tally.count)}; 95% CI {percent(low).removesuffix('%')}–{percent(high)}"
+        score = f"{tally.wrong:,} of {tally.count:,} rows are wrong ({share})"
     else:
         r2 = f", R² {1 - tally.squares / tally.spread:.3f}" if tally.spread else ""
-        how_right = f"RMSE {number((tally.squares / tally.count) ** 0.5, 4)}{r2} on {tally.count:,} rows"
-    return [f"the table has the target {model.target_!r}: {how_right}"]
+        score = f"RMSE {number((tally.squares / tally.count) ** 0.5, 4)}{r2} on {tally.count:,} rows"
+    return [f"the table has the target {model.target_!r}: {score}"]
 
 
-def _answer(model: TableModel, asked: Beside, _: int, part: Any) -> tuple[Any, Tally, tuple[str, ...]]:
+def _predict_part(model: TableModel, extra: ExtraColumns, _: int, part: Any) -> tuple[Any, Tally, tuple[str, ...]]:
     """Predictions for a part of a table, their tally, and remarks on its cells."""
     encoded = model.encoder_.encode(part)
     remarks = encoded.remarks + (note_on_gaps(encoded) if model.task_ == "density" else ())
-    return predictions(model, part, asked, encoded), tally_of(model, part, encoded), remarks
+    columns = _columns(model, encoded, extra)
+    return _joined(part, columns, extra), Tally.of(model, part, columns), remarks
 
 
 @dataclass
-class Answers:
-    """Predictions for a table, part by part; their score and notes are known after the last part."""
+class Predictions:
+    """Predictions for a table, part by part; their tally and notes are known after the last part."""
 
     model: TableModel
     table: Any
     """A data frame, or parts."""
-    asked: Beside
+    extra: ExtraColumns
     verbose: bool = False
     tally: Tally = field(default_factory=Tally)
-    _remarks: dict[str, str] = field(default_factory=dict)
-    _times: Counter[str] = field(default_factory=Counter)
+    _remarks: dict[str, list[str]] = field(default_factory=dict)
+    """Those that are alike."""
 
     def __iter__(self) -> Iterator[Any]:
-        answer = partial(_answer, self.model, self.asked)
+        predict = partial(_predict_part, self.model, self.extra)
         if isinstance(self.table, FrameParts):
-            names, found = self.table.names, self.table.each(answer, "predicting", self.verbose)
+            names, found = self.table.names, self.table.each(predict, "predicting", self.verbose)
         else:
-            names, found = ("",), iter([answer(0, self.table)])
+            names, found = ("",), iter([predict(0, self.table)])
         for name, (frame, tally, remarks) in zip(names, found):
             self.tally = self.tally + tally
             for remark in remarks:
                 # the same remark on other parts has other numbers and examples; names of columns are in quotes
                 alike = re.sub(r"('[^']*')|\d[\d,.]*|\(.*\)|\bhas\b|\bhave\b", r"\1", remark)
-                self._remarks.setdefault(alike, f"{name}: {remark}" if name else remark)
-                self._times[alike] += 1
+                self._remarks.setdefault(alike, []).append(f"{name}: {remark}" if name else remark)
             yield frame
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Remarks on the cells, each kind once, with the first part that it is about."""
-        told = []
-        for alike, remark in self._remarks.items():
-            others = self._times[alike] - 1
-            told.append(remark + (f" (also in {plural(others, 'other part')})" if others else ""))
-        return cut_short(told, "remarks on the columns")
+        notes = [
+            first + (f" (also in {plural(len(others), 'other part')})" if others else "")
+            for first, *others in self._remarks.values()
+        ]
+        return cut_short(notes, "remarks on the columns")
 
 
 def picture_rows(model: TableModel, table: Any) -> Any:
@@ -246,9 +233,11 @@ def as_json(model: TableModel, **more: Any) -> str:
     """The summary of a model as JSON."""
     facts = {key: value for key, value in asdict(model.facts_).items() if not key.startswith("kept_")}
     judged = None if model.judgement_ is None else asdict(model.judgement_)
-    settled = {"task": model.task_, "model": model.model_, "target": model.target_}
-    told = {**settled, "features": model.encoder_.names, "facts": facts, "held_out": judged, "notes": model.notes_}
-    return json.dumps({**told, **more}, indent=2, ensure_ascii=False, default=str)
+    found = {
+        "task": model.task_, "model": model.model_, "target": model.target_, "features": model.encoder_.names,
+        "facts": facts, "held_out": judged, "notes": model.notes_,
+    }  # fmt: skip
+    return json.dumps(found | more, indent=2, ensure_ascii=False, default=str)
 
 
 def picture_of(model: TableModel, frame: Any = None) -> Any:

@@ -70,6 +70,17 @@ def is_mark(text: str) -> bool:
     return text.strip().lower() in _MARKS
 
 
+def only_marks(cells: Iterable[Any]) -> bool:
+    """Whether all cells mark missing values."""
+    return all(is_mark(str(cell)) for cell in cells)
+
+
+def mostly_numbers(found: Numbers, column: Any) -> bool:
+    """Whether the filled cells are numbers, but for a tenth of them, or but for marks in up to half of them."""
+    known, bad = int(np.sum(~np.isnan(found.values))), int(found.bad.sum())
+    return known > 0 and (bad <= 0.1 * (known + bad) or (bad <= known and only_marks(column[found.bad])))
+
+
 def _loose_number(text: str, comma: bool) -> float:
     """The number in a text such as ``1,234.50 €``, ``12.3%``, ``(200)`` or ``true``; NaN if there is none.
 
@@ -237,15 +248,15 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().replace("_", " ").replace("-", " ").split()).rstrip(" .:;")
 
 
-def speller(words: Iterable[str]) -> Callable[[str], str]:
+def spelling_key(words: Iterable[str]) -> Callable[[str], str]:
     """A function that gives texts of the same meaning the same key, for a column with these texts.
 
     Examples
     --------
-    >>> from fewkern.tables.cells import speller
-    >>> [speller(["Y", "yes", "No"])(text) for text in ("Y", "yes", "TRUE", "n")]
+    >>> from fewkern.tables.cells import spelling_key
+    >>> [spelling_key(["Y", "yes", "No"])(text) for text in ("Y", "yes", "TRUE", "n")]
     ['yes', 'yes', 'yes', 'no']
-    >>> [speller(["Y", "one year"])(text) for text in ("Y", "One  Year")]
+    >>> [spelling_key(["Y", "one year"])(text) for text in ("Y", "One  Year")]
     ['y', 'one year']
     """
     if all(_plain(word) in _TRUTH for word in words):
@@ -253,10 +264,10 @@ def speller(words: Iterable[str]) -> Callable[[str], str]:
     return _plain
 
 
-def canonical(words: Any) -> dict[str, str]:
+def preferred_spellings(words: Any) -> dict[str, str]:
     """The most frequent spelling of every text that has several; of equally frequent ones the first."""
     counts = Counter(word for word in words if word is not None)
-    key = speller(counts)
+    key = spelling_key(counts)
     best: dict[str, str] = {}
     for word, _ in counts.most_common():
         best.setdefault(key(word), word)
@@ -264,7 +275,7 @@ def canonical(words: Any) -> dict[str, str]:
 
 
 def note_on_spellings(who: str, names: dict[str, str], merge: bool) -> str | None:
-    """A sentence about texts with several spellings; ``who`` and ``names``: a column, and :func:`canonical`."""
+    """A note on the texts of a column that have several spellings; ``names`` are :func:`preferred_spellings`."""
     if not names:
         return None
     word = next(iter(names.values()))

@@ -21,22 +21,23 @@ from fewkern.reporting.formatting import label, number, percent, plural
 from fewkern.tables.cells import days
 from fewkern.tables.columns import CategoryColumn
 from fewkern.tables.encoder import TableEncoder
+from fewkern.tables.fitting import learn_columns
 from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
-from fewkern.tables.judgement import deciding_columns
+from fewkern.tables.judgement import notes_on_leakage
 from fewkern.tables.resolve import Job, Request, group_column, resolve
 
 # A column is nearly constant if one value fills this share of the rows.
-_NEARLY = 0.99
+_CONSTANT_SHARE = 0.99
 # Rows by which a column is tried alone.
-_ALONE_ROWS = 4000
+_LEAKAGE_ROWS = 4000
 # Share of the rows that are last in time, and of those that are held out at random beside them.
-_LAST, _PARTS = 0.2, 5
-_ALONE, _FIFTHS = "rows one by one", "random fifths"
+_LAST_SHARE, _N_FIFTHS = 0.2, 5
+_ONE_BY_ONE, _RANDOM_FIFTHS = "rows one by one", "random fifths"
 # An error is clearly larger than another by this number of standard errors of the mean difference, by this factor, and
 # on this number of rows.
-_CLEAR, _LARGER, _ROWS = 3.0, 1.1, 10
+_CLEAR_ERRORS, _CLEAR_FACTOR, _CLEAR_ROWS = 3.0, 1.1, 10
 # Scores above which a number, and a class, is counted.
-_FAR, _UNLIKELY = 4.0, 0.8
+_FAR_DEVIATIONS, _WRONG_SHARE = 4.0, 0.8
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,7 @@ class TableCheck:
     def suspicious(self) -> Any:
         """Rows whose class has a probability below 20%, or whose number is four deviations off."""
         rows = self.rows
-        if self.task == "regress":
-            return rows[rows["score"] > _FAR]
-        return rows[(rows["expected"] != rows["given"]) & (rows["score"] > _UNLIKELY)]
+        return rows[_contradicted(self.task, rows["score"], rows["given"], rows["expected"])]
 
     def text(self, count: int = 10) -> str:
         """Findings, errors side by side, and at most ``count`` of the least credible rows."""
@@ -82,9 +81,9 @@ class TableCheck:
         lines += ["", "Error of a quick model on rows that were held out:"]
         width = max(len(error.how) for error in self.errors)
         for error in self.errors:
-            lines.append(f"  {error.how:{width}}  {_shown(self.task, error.value)}")
-            if error.how not in (_ALONE, _FIFTHS):
-                lines[-1] += f"  ({_shown(self.task, error.beside)} on the same rows, {error.against})"
+            lines.append(f"  {error.how:{width}}  {_error_text(self.task, error.value)}")
+            if error.how not in (_ONE_BY_ONE, _RANDOM_FIFTHS):
+                lines[-1] += f"  ({_error_text(self.task, error.beside)} on the same rows, {error.against})"
         return "\n".join([*lines, "", *self._least_credible(count)])
 
     def _least_credible(self, count: int) -> list[str]:
@@ -104,6 +103,11 @@ class TableCheck:
         have = "has" if len(suspicious) == 1 else "have"
         what = f"{len(suspicious):,} of {len(self.rows):,} rows {have} {does}"
         return [what + (", least credible first:" if lines else ""), *lines]
+
+
+def _contradicted(task: str, scores: Any, given: Any, expected: Any) -> Any:
+    """Which rows the others contradict."""
+    return scores > _FAR_DEVIATIONS if task == "regress" else (expected != given) & (scores > _WRONG_SHARE)
 
 
 def check_table(table: Any, target: Any = None, request: Request | None = None) -> TableCheck:
@@ -127,17 +131,16 @@ def check_table(table: Any, target: Any = None, request: Request | None = None) 
     job = resolve(frame, target, request)
     if isinstance(job.target, tuple):
         raise ValueError(f"check: one target at a time, got {listed(job.target)}; check each by itself.")
-    encoder = TableEncoder().learn(job.frame, job.schema, job.names)
-    X, y = encoder.encode(job.frame).values, job.y
+    (encoder, encoded), y = learn_columns(job), job.y
     assert y is not None
     places = numbers[job.rows] + 1
-    found = suspects(X, y, task=job.task, groups=job.groups)  # type: ignore[arg-type]
+    found = suspects(encoded.values, y, task=job.task, groups=job.groups)  # type: ignore[arg-type]
     apart, name = _in_groups(frame, target, job)
-    contradicted = found.scores > _FAR if job.task == "regress" else (found.expected != y) & (found.scores > _UNLIKELY)
+    contradicted = _contradicted(job.task, found.scores, y, found.expected)
     more = [*_copies(apart, numbers[apart.rows] + 1), *_nearly_constant(encoder, job)]
-    more += _deciding(encoder, X, job, name, np.flatnonzero(~contradicted))
+    more += _deciding(encoder, encoded.values, job, name, np.flatnonzero(~contradicted))
     errors = _errors(apart, name)
-    more += [_optimistic(job, one) for one in errors if one.clear]
+    more += [_note_on_larger_error(job, one) for one in errors if one.clear]
     rows = _ranked(frame.iloc[job.rows], y, found, places)
     findings = (*drawn, *job.notes, *encoder.notes_, *more)
     return TableCheck(job.task, str(job.target), findings, errors, rows)
@@ -179,13 +182,13 @@ def _copies(job: Job, places: Array) -> list[str]:
         said.append(f"{what}{', ...' if len(copies) > 3 else ''}): a held-out copy is not new to the model")
     if job.groups is not None:
         apart = int(np.sum(job.groups[copies] != job.groups[first[copies]]))
-        what = plural(apart, "copy is in another group", "copies are in other groups")
-        said += [f"{what} than the row that it repeats: groups do not keep them together"] if apart else []
+        one, many = "copy is in another group than its original", "copies are in other groups than their originals"
+        said += [f"{plural(apart, one, many)}: groups do not keep them together"] if apart else []
     if job.task == "classify":
         per_cells = pd.Series(whole).groupby(cells).nunique()
-        torn = int((per_cells.to_numpy()[cells] > 1).sum())
-        what = f"{torn:,} rows are equal to others but for {job.target!r}"
-        said += [f"{what}: no model can be right about all of them"] if torn else []
+        ambiguous = int((per_cells.to_numpy()[cells] > 1).sum())
+        what = f"{ambiguous:,} rows are equal to others but for {job.target!r}"
+        said += [f"{what}: no model can be right about all of them"] if ambiguous else []
     return said
 
 
@@ -194,7 +197,7 @@ def _nearly_constant(encoder: TableEncoder, job: Job) -> list[str]:
     said = []
     for column in encoder.columns_:
         counts = job.frame[column.name].value_counts(dropna=False)
-        if _NEARLY <= counts.iloc[0] / len(job.frame) < 1:
+        if _CONSTANT_SHARE <= counts.iloc[0] / len(job.frame) < 1:
             value = counts.index[0]
             shown = label(value) if isinstance(column, CategoryColumn) else f"{value}"
             share = percent(counts.iloc[0] / len(job.frame))
@@ -208,10 +211,10 @@ def _deciding(encoder: TableEncoder, X: Array, job: Job, groups: str | None, cre
     The others may be wrong, and would hide a column that knows what is right.
     """
     y: Any = job.y
-    order = np.random.default_rng(0).permutation(credible)[:_ALONE_ROWS]
+    order = np.random.default_rng(0).permutation(credible)[:_LEAKAGE_ROWS]
     fitted, new = order[: len(order) // 2], order[len(order) // 2 :]
     names = [name for name in encoder.columns if name != groups]
-    return deciding_columns(names, job, encoder, (X[fitted], y[fitted]), (X[new], y[new]))
+    return notes_on_leakage(names, job, encoder, (X[fitted], y[fitted]), (X[new], y[new]))
 
 
 def _in_groups(frame: Any, target: Any, job: Job) -> tuple[Job, str | None]:
@@ -220,27 +223,23 @@ def _in_groups(frame: Any, target: Any, job: Job) -> tuple[Job, str | None]:
     if given is not None:
         return job, given if isinstance(given, str) else "groups"
     found = group_column(frame.iloc[job.rows], job.schema, job.y, job.task)
-    if found is None:
+    if found is None or not set(job.frame.columns) - {found[0]}:
         return job, None
-    try:
-        return resolve(frame, target, replace(job.request, groups=found[0])), found[0]
-    except ValueError:  # no other column is left
-        return job, None
+    return resolve(frame, target, replace(job.request, groups=found[0])), found[0]
 
 
 def _errors(job: Job, name: str | None) -> tuple[HeldOutError, ...]:
     """Errors of the quick model on rows held out one by one, at random, in whole groups, and in time, side by side."""
-    encoder = TableEncoder().learn(job.frame, job.schema, job.names)
-    X, y = encoder.encode(job.frame).values, np.asarray(job.y)
+    X, y = learn_columns(job)[1].values, np.asarray(job.y)
     classes, codes = np.unique(y, return_inverse=True)
     if job.task == "classify":
         samples = class_targets(Samples.of(X, None, codes=codes, n_classes=len(classes)))
     else:
         samples = Samples.of(X, None, targets=y[:, None].astype(float))
     one_by_one = _losses(leave_out(samples).values, samples)
-    fifths = np.random.default_rng(0).permutation(len(y)) % _PARTS
+    fifths = np.random.default_rng(0).permutation(len(y)) % _N_FIFTHS
     at_random = _losses(leave_out(replace(samples, groups=fifths)).values, samples)
-    found = [_compared(job, _ALONE, one_by_one, one_by_one), _compared(job, _FIFTHS, at_random, at_random)]
+    found = [_compared(job, _ONE_BY_ONE, one_by_one, one_by_one), _compared(job, _RANDOM_FIFTHS, at_random, at_random)]
     if job.groups is not None:
         together = _losses(leave_out(replace(samples, groups=job.groups)).values, samples)
         found.append(_compared(job, f"whole groups of {name!r}", together, one_by_one, job.groups))
@@ -263,7 +262,7 @@ def _compared(job: Job, how: str, losses: Array, beside: Array, groups: Array | 
     root = math.sqrt if job.task == "regress" else float
     gap, error = Counted(None, groups).mean(losses - beside)
     value, other = root(losses.mean()), root(beside.mean())
-    clear = gap > _CLEAR * error and value > _LARGER * other and len(losses) >= _ROWS
+    clear = gap > _CLEAR_ERRORS * error and value > _CLEAR_FACTOR * other and len(losses) >= _CLEAR_ROWS
     return HeldOutError(how, value, other, clear)
 
 
@@ -274,14 +273,14 @@ def _last_rows(job: Job) -> tuple[Array, str]:
     if dates:
         time = np.nan_to_num(days(job.frame[dates[0].name], dates[0].form), nan=-np.inf)
         how = f"the last fifth by {dates[0].name!r}"
-    return time > np.quantile(time, 1 - _LAST, method="lower"), how
+    return time > np.quantile(time, 1 - _LAST_SHARE, method="lower"), how
 
 
-def _optimistic(job: Job, found: HeldOutError) -> str:
-    value, beside = _shown(job.task, found.value), _shown(job.task, found.beside)
+def _note_on_larger_error(job: Job, found: HeldOutError) -> str:
+    value, beside = _error_text(job.task, found.value), _error_text(job.task, found.beside)
     two = f"{value}, but {beside} where the same rows are held out {found.against}"
     return f"{found.how} held out: the error is {two}; expect the larger one"
 
 
-def _shown(task: str, value: float) -> str:
+def _error_text(task: str, value: float) -> str:
     return percent(value) if task == "classify" else f"RMSE {number(value, 4)}"

@@ -1,6 +1,6 @@
 """Columns of a table that a model uses, as they were learned: numbers, categories, dates.
 
-Each turns cells into features and back, and says what is unusual about new cells.
+Each turns cells into features and back, and has remarks on unusual cells.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from fewkern.reporting import formatting
 from fewkern.tables.cells import (
     FORMATS,
     PARTS,
-    canonical,
     days,
     factorized,
-    is_mark,
     numbers,
+    only_marks,
     part_values,
     parts_of,
+    preferred_spellings,
     same_category,
-    speller,
+    spelling_key,
     text_of_day,
     texts,
 )
+from fewkern.tables.frames import listed
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,11 @@ class Encoded:
     """Features of the cells of a column, or of the rows of a table."""
 
     values: Array
-    """``(n, number of features)``, with something in place of what is missing."""
+    """``(n, number of features)``; missing values are replaced."""
     missing: Array
     """Cells without a usable value: ``(n,)``, or ``(n, number of columns)`` of a table."""
     remarks: tuple[str, ...]
-    """What is unusual about these cells."""
+    """Notes on unusual cells."""
 
     @property
     def gaps(self) -> Array:
@@ -107,7 +108,7 @@ class NumberColumn:
         """Features of new cells; raises a ValueError if the column holds text only."""
         found = numbers(column, self.comma)
         missing, bad = np.isnan(found.values), found.bad
-        if bad.any() and missing.all() and not all(map(is_mark, map(str, column[bad]))):
+        if missing.all() and not only_marks(column[bad]):
             raise ValueError(f"column {self.name!r} was numeric when the model was fitted, but now holds text.")
         remarks = _remarks(self, column, found.values, bad, max(self.high - self.low, abs(self.high), 1e-300))
         return Encoded(np.where(missing, self.median, found.values)[:, None], missing, remarks)
@@ -142,7 +143,7 @@ class CategoryColumn:
     def learn(cls, name: str, column: Any, merge: bool = False) -> CategoryColumn:
         """From training cells."""
         words = [word for word in texts(column) if word is not None]
-        other = canonical(words) if merge else {}
+        other = preferred_spellings(words) if merge else {}
         return cls(name, tuple(sorted(set(words) - set(other))), merge, tuple(sorted(other)))
 
     def places(self, words: Any) -> list[int]:
@@ -151,7 +152,7 @@ class CategoryColumn:
         alike = {same_category(level): k for level, k in place.items()} | place
         found = [alike.get(word, alike.get(same_category(word), -1)) for word in words]
         if self.merge and -1 in found:
-            key = speller(self.levels)
+            key = spelling_key(self.levels)
             keys = {key(level): k for level, k in place.items()}
             found = [keys.get(key(word), -1) if k < 0 else k for word, k in zip(words, found)]
         return found
@@ -173,11 +174,9 @@ class CategoryColumn:
         unknown = sorted(word for word, k in codes.items() if k == -1)
         if unknown:
             count = int(np.sum(code == -1))
-            shown = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
             rows = f"{count:,} of {len(code):,} rows {'has' if count == 1 else 'have'}"
-            remarks.append(
-                f"column {self.name!r}: {rows} a category that the model does not know ({shown}), taken as no category"
-            )
+            what = f"a category that the model does not know ({listed(unknown, 3)}), taken as no category"
+            remarks.append(f"column {self.name!r}: {rows} {what}")
         return Encoded(values, code < 0, tuple(remarks))
 
     def cells(self, values: Array) -> list[Any]:

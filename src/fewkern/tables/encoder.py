@@ -63,19 +63,15 @@ def _check(encoder: TableEncoder) -> None:
     if not any(name.endswith("_") for name in vars(encoder)):
         return  # not fitted
     columns = vars(encoder).get("columns_")
-    if not isinstance(columns, tuple) or not all(
-        isinstance(c, NumberColumn | CategoryColumn | DateColumn) for c in columns
-    ):
+    if not isinstance(columns, tuple) or not all(isinstance(column, Column) for column in columns):
         raise ValueError("TableEncoder.columns_ are not columns")
     if len({column.name for column in columns}) < len(columns):
         raise ValueError("TableEncoder: two columns of the same name")
-    count = sum(len(column.features) for column in columns)
-    for name in ("mean_", "scale_"):
-        value: Any = vars(encoder).get(name)
-        if not isinstance(value, np.ndarray) or value.shape != (count,) or value.dtype.kind != "f":
-            raise ValueError(f"TableEncoder: {name} does not have {count} numbers")
-        if not np.all(np.isfinite(value)) or (name == "scale_" and np.any(value <= 0)):
-            raise ValueError(f"TableEncoder: {name} must be finite" + (" and positive" if name == "scale_" else ""))
+    count, mean, scale = sum(len(column.features) for column in columns), encoder.mean_, encoder.scale_
+    if not mean.shape == scale.shape == (count,) or not np.all(np.isfinite(mean) & np.isfinite(scale) & (scale > 0)):
+        raise ValueError(
+            f"TableEncoder: mean_ and scale_ must be {count} finite numbers each, those of scale_ positive"
+        )
     names: Any = vars(encoder).get("feature_names_in_")
     if not isinstance(names, np.ndarray) or names.dtype != object or names.shape != (encoder.n_features_in_,):
         raise ValueError("TableEncoder: feature_names_in_ does not name the columns")
@@ -240,10 +236,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array(self.names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
-        return tags
+        return of_tables(super().__sklearn_tags__())
+
+
+def of_tables(tags: Any) -> Any:
+    """Tags of scikit-learn, changed to those of an estimator of tables."""
+    tags.input_tags.two_d_array = False
+    tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+    return tags
 
 
 def named(names: Any) -> tuple[str, ...]:

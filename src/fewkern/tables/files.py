@@ -112,16 +112,15 @@ def _check_alike(first: _Opened, other: _Opened) -> None:
     for name in ours:
         if name not in theirs:
             raise ValueError(f"{other.path.name} lacks the column {name!r}, which {first.path.name} has.")
-    for name in theirs:
-        if name not in ours:
-            raise ValueError(f"{other.path.name} has a column {name!r}, which {first.path.name} lacks.")
-    for name in ours:
         kinds = {first.types.get(name, "nothing"), other.types.get(name, "nothing")} - {"nothing"}
         if len(kinds) > 1:
             raise ValueError(
                 f"column {name!r} holds {other.types[name]} in {other.path.name}, but {first.types[name]} in "
                 f"{first.path.name}; write them with one type."
             )
+    for name in theirs:
+        if name not in ours:
+            raise ValueError(f"{other.path.name} has a column {name!r}, which {first.path.name} lacks.")
 
 
 @dataclass(frozen=True)
@@ -172,10 +171,7 @@ def _is_large(path: Path) -> bool:
     if packed or not path.is_file():
         return False
     if suffix in PARQUET:
-        try:
-            meta = _parquet(path).metadata
-        except ValueError:
-            return False  # the reader reports the error
+        meta = _parquet(path).metadata
         return bool(8 * meta.num_rows * meta.num_columns > STREAM_BYTES)
     return suffix in text_files.TEXT and path.stat().st_size > STREAM_BYTES
 
@@ -188,11 +184,8 @@ def _open_file(path: Path, marks: text_files.Marks, style: text_files.Style | No
     if suffix in text_files.TEXT and not packed and path.is_file() and path.stat().st_size:
         return _open_text(path, marks, style)
     found = read_file(path, marks)
-    return _Opened(path, [_Piece(path.name, partial(_whole_file, path, marks))], found.frame.iloc[:0], {}, found.notes)
-
-
-def _whole_file(path: Path, marks: text_files.Marks) -> Any:
-    return read_file(path, marks).frame
+    whole = _Piece(path.name, lambda: read_file(path, marks).frame)
+    return _Opened(path, [whole], found.frame.iloc[:0], {}, found.notes)
 
 
 def _parquet(path: Path) -> Any:

@@ -26,16 +26,16 @@ from fewkern.core import population
 from fewkern.reporting.evaluation import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
 from fewkern.tables.columns import Encoded
-from fewkern.tables.encoder import TableEncoder
-from fewkern.tables.frames import DrawnRows, draw_rows, fetch_rows, pandas
+from fewkern.tables.encoder import TableEncoder, named
+from fewkern.tables.frames import draw_rows, fetch_rows, pandas
 from fewkern.tables.judgement import (
     HeldOutRows,
     Judgement,
     contradiction,
-    deciding_columns,
     judge_density,
     judge_fit,
     judge_held_out,
+    notes_on_leakage,
 )
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
 from fewkern.tables.target import left_out, target_values, weight_values
@@ -54,6 +54,10 @@ class Part:
     rows: Array
     """Positions in the frame of the job, of those that are in memory."""
     encoded: Encoded
+    count: int
+    """Rows that it was fitted to, in memory or not."""
+    kept: Array | None
+    """Which rows of the part became vectors, or where these started; None where that is not known."""
     seconds: float
 
 
@@ -62,10 +66,6 @@ class FittedTable:
     """A fitted model, its error and its notes."""
 
     part: Part
-    count: int
-    """Rows that it was fitted to, in memory or not."""
-    kept: Array | None
-    """Which rows of the part became vectors, or where these started; None where that is not known."""
     held_out: HeldOutRows | None
     judgement: Judgement | None
     seconds: tuple[float, ...]
@@ -73,33 +73,40 @@ class FittedTable:
     notes: tuple[str, ...]
 
 
-def fit_job(job: Job) -> FittedTable:
-    """Measure the error on rows held out, then fit to all rows (above 20,000 rows the measured model is kept)."""
+def fit_job(job: Job, parts: FrameParts | None = None, lacking: int = 0) -> FittedTable:
+    """Measure the error on rows held out, then fit to all rows (above 20,000 rows the measured model is kept).
+
+    The rows of the job may be drawn from a table in parts; then the others are fitted with them, and the measured model
+    is kept. ``lacking`` of the others have no target.
+    """
     job.build()  # settings that do not exist are named before anything is fitted
     complete, notes = _complete_rows(job)
     train, test, why = split_rows(job, complete)
-    once = test is None or len(complete) >= _KEEP_ROWS
-    steps, seconds, held_out, judgement = 1 if once else 2, [], None, None
+    once = test is None or parts is not None or len(complete) >= _KEEP_ROWS
+    title = f"1/1 all {len(complete):,} rows"
+    if test is not None:
+        title = f"1/{1 if once else 2} held-out check on {len(test):,} rows"
+    held_out, judgement = None, None
     with _expected_warnings(job):
+        with titled(title if parts is None else f"{parts.n:,} rows"):
+            part = _fit(job, train) if parts is None else _fit_all(job, train, test, parts, lacking)
+        seconds = [part.seconds]
         if test is not None:
-            with titled(f"1/{steps} held-out check on {len(test):,} rows"):
-                part = _fit(job, train)
-            seconds.append(part.seconds)
             held_out, judgement = _judge_part(job, part, test)
             why += _leak(job, part, test, judgement)
-            if once:
-                notes.append(
-                    f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others "
-                    "(holdout 0, --holdout 0, fits all rows)"
-                )
-        if test is None or not once:
-            with titled(f"{steps}/{steps} all {len(complete):,} rows"):
+        if not once:
+            with titled(f"2/2 all {len(complete):,} rows"):
                 part = _fit(job, complete)
             seconds.append(part.seconds)
-    judged = judgement or _judge_itself(job, part)
-    doubts = contradiction(judged, own_error(job, part.estimator))
+        elif test is not None and parts is None:
+            notes.append(
+                f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others "
+                "(holdout 0, --holdout 0, fits all rows)"
+            )
+    judgement = judgement or _judge_itself(job, part)
+    doubts = contradiction(judgement, own_error(job, part.estimator))
     said = _all_notes(job, part, [*notes, *why, *doubts])
-    return FittedTable(part, len(part.rows), _vector_rows(part.estimator), held_out, judged, tuple(seconds), said)
+    return FittedTable(part, held_out, judgement, tuple(seconds), said)
 
 
 @contextmanager
@@ -153,7 +160,7 @@ def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[s
     most = np.argsort(encoder.by_column(importances))[::-1][:3]
     new = encoder.encode(job.frame.iloc[test]).values
     fitted = part.encoded.values, job.y[part.rows]
-    return deciding_columns([encoder.columns[k] for k in most], job, encoder, fitted, (new, job.y[test]))
+    return notes_on_leakage([encoder.columns[k] for k in most], job, encoder, fitted, (new, job.y[test]))
 
 
 def _complete_rows(job: Job) -> tuple[Array, list[str]]:
@@ -161,7 +168,7 @@ def _complete_rows(job: Job) -> tuple[Array, list[str]]:
     rows = np.arange(len(job.frame))
     if job.task != "density":
         return rows, []
-    gaps = _learned(job, rows)[1].gaps
+    gaps = learn_columns(job)[1].gaps
     if not gaps.any():
         return rows, []
     rows = rows[~gaps]
@@ -173,7 +180,7 @@ def _complete_rows(job: Job) -> tuple[Array, list[str]]:
     return rows, [f"{plural(int(gaps.sum()), 'row')} with missing values left out: a density is of complete rows"]
 
 
-def _learned(job: Job, rows: Array) -> tuple[TableEncoder, Encoded]:
+def learn_columns(job: Job, rows: Any = slice(None)) -> tuple[TableEncoder, Encoded]:
     """The columns as some rows show them, and the features of these rows."""
     frame = job.frame.iloc[rows]
     encoder = TableEncoder().learn(frame, job.schema, job.names)
@@ -182,10 +189,11 @@ def _learned(job: Job, rows: Array) -> tuple[TableEncoder, Encoded]:
 
 def _fit(job: Job, rows: Array) -> Part:
     start = time.perf_counter()
-    encoder, encoded = _learned(job, rows)
+    encoder, encoded = learn_columns(job, rows)
     given = (encoded.values,) if job.y is None else (encoded.values, job.y[rows])
     estimator = job.build().fit(*given, **job.fit_arguments(rows))
-    return Part(encoder, estimator, rows, encoded, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Part(encoder, estimator, rows, encoded, len(rows), _vector_rows(estimator), seconds)
 
 
 def split_rows(job: Job, rows: Array) -> tuple[Array, Any, list[str]]:
@@ -245,11 +253,8 @@ def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, 
 
 def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, FittedTable]:
     """Resolve and fit a table that comes in parts; a small one as if it were in memory."""
-    targets = target
-    if target is None or isinstance(target, str | list | tuple):
-        targets = (target,) if isinstance(target, str) else tuple(target or ())
-    for what, given in (("target", targets), ("groups", request.groups), ("weights", request.weights)):
-        if not (given is None or isinstance(given, str) or (what == "target" and isinstance(given, tuple))):
+    for what, given in (("target", target), ("groups", request.groups), ("weights", request.weights)):
+        if not (given is None or isinstance(given, str) or (what == "target" and isinstance(given, list | tuple))):
             raise TypeError(
                 f"{what}: of a table that comes in parts it is the name of a column, got {type(given).__name__}; put "
                 f"the values into the table, for example by table.assign({what}=...)."
@@ -257,22 +262,20 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
     if parts.n <= population.SAMPLE_ROWS:
         job = resolve(fetch_rows(parts, None, request.verbose), target, request)
         return job, fit_job(job)
-    said: list[str] = []
-    if not targets and request.supervised:
+    notes: list[str] = []
+    if not target and request.supervised:
         target = str(parts.empty.columns[-1])
-        targets = (target,)
-        said.append(f"no target given: using the last column, {target!r}")
+        notes.append(f"no target given: using the last column, {target!r}")
     held = 0.0 if request.task == "reduce" else request.holdout
     wanted = math.ceil(population.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
-    drawn = draw_rows(parts, wanted, targets if request.supervised else (), request.verbose)
+    drawn = draw_rows(parts, wanted, named(target) if request.supervised else (), request.verbose)
     job = resolve(drawn.frame, target, request)
-    looked_at = f"column types were inferred from {len(drawn.numbers):,} of {parts.n:,} rows"
-    notes = (*said, *job.notes, looked_at, *left_out(drawn.lacking, "a target"))
-    job = replace(job, rows=drawn.numbers[job.rows], notes=notes)
+    notes += [*job.notes, f"column types were inferred from {len(drawn.numbers):,} of {parts.n:,} rows"]
+    job = replace(job, rows=drawn.numbers[job.rows], notes=(*notes, *left_out(drawn.lacking, "a target")))
     try:
         if job.groups is not None:
             raise NeedsMemoryError("groups: other rows of a group that is held out may be in any part")
-        return job, _fit_all(job, parts, drawn)
+        return job, fit_job(job, parts, drawn.lacking)
     except NeedsMemoryError:
         who = f"the model {job.model!r} needs its" if job.groups is None else "groups need all"
         note = f"{who} rows in memory: only {len(job.rows):,} rows were used"
@@ -280,24 +283,18 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
         return job, fit_job(job)
 
 
-def _fit_all(job: Job, parts: FrameParts, drawn: DrawnRows) -> FittedTable:
-    """Hold out some of the rows that were drawn, and fit to all others."""
-    start = time.perf_counter()
-    complete, notes = _complete_rows(job)
-    train, test, why = split_rows(job, complete)
-    train = np.sort(train)
-    encoder, encoded = _learned(job, train)
-    preparing = _Preparing.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
-    count = parts.n - drawn.lacking - len(preparing.held_out)
-    with _expected_warnings(job), read_once(), titled(f"{count:,} rows"):
-        X, y, weights = parts.arrays(preparing, preparing(0, parts.empty))
+def _fit_all(job: Job, train: Array, test: Array | None, parts: FrameParts, lacking: int) -> Part:
+    """Fit to all rows of a table in parts but those held out; the columns are as the rows ``train`` show them."""
+    start, train = time.perf_counter(), np.sort(train)
+    encoder, encoded = learn_columns(job, train)
+    reader = _PartReader.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
+    with read_once():
+        X, y, weights = parts.arrays(reader, reader(0, parts.empty))
         given = (X,) if job.y is None else (X, y)
         estimator = job.build().fit(*given, sample_weight=weights)
-        part = Part(encoder, estimator, train, encoded, time.perf_counter() - start)
-        held_out, judgement = (None, None) if test is None else _judge_part(job, part, test)
     kept = _places(job.rows[train], _vector_rows(estimator))
-    judgement, notes = judgement or _judge_itself(job, part), [*notes, *why]
-    return FittedTable(part, count, kept, held_out, judgement, (part.seconds,), _all_notes(job, part, notes))
+    count = parts.n - lacking - len(reader.held_out)
+    return Part(encoder, estimator, train, encoded, count, kept, time.perf_counter() - start)
 
 
 def _places(known: Array, rows: Any) -> Array | None:
@@ -309,7 +306,7 @@ def _places(known: Array, rows: Any) -> Array | None:
 
 
 @dataclass(frozen=True)
-class _Preparing:
+class _PartReader:
     """From a part of the table to features, targets and weights; rows that are not fitted have the weight zero."""
 
     encoder: TableEncoder
@@ -318,28 +315,26 @@ class _Preparing:
     """Empty where the model does not look at one."""
     filler: Any
     """A target for rows without one: one of those that there are."""
+    classes: Any
+    """All that are known; None where the targets are numbers."""
     held_out: Array
     """Numbers of rows that are held out, ascending."""
-    weights: str | None
-    """The column with the weights of the rows."""
-    merge: Any = None
-    """All classes, if spellings of one are one."""
+    request: Request
 
     @classmethod
-    def of(cls, job: Job, encoder: TableEncoder, held_out: Array) -> _Preparing:
+    def of(cls, job: Job, encoder: TableEncoder, held_out: Array) -> _PartReader:
         """For the rows of a job."""
-        weights = job.request.weights
         if job.y is None:
-            return cls(encoder, job.task, (), np.zeros(1), held_out, weights)
+            return cls(encoder, job.task, (), np.zeros(1), None, held_out, job.request)
         targets = job.target if isinstance(job.target, tuple) else (job.target,)
-        merge = np.unique(job.y) if job.request.merge_spellings and job.y.dtype == object else None
-        return cls(encoder, job.task, targets, job.y[:1], held_out, weights, merge)
+        classes = None if job.y.dtype.kind == "f" else np.unique(job.y)
+        return cls(encoder, job.task, targets, job.y[:1], classes, held_out, job.request)
 
     def __call__(self, first: int, part: Any) -> tuple[Any, Any, Any]:
         encoded = self.encoder.encode(part)
-        weights = np.ones(len(part))
-        if self.weights is not None:
-            weights = np.nan_to_num(weight_values(self.weights, part[self.weights]))
+        weights, name = np.ones(len(part)), self.request.weights
+        if name is not None:
+            weights = np.nan_to_num(weight_values(name, part[name]))
         lo, hi = np.searchsorted(self.held_out, [first, first + len(part)])
         weights[self.held_out[lo:hi] - first] = 0.0
         if self.task == "density":
@@ -350,14 +345,10 @@ class _Preparing:
 
     def _targets(self, part: Any) -> tuple[Array, Array]:
         """Targets as the model predicts them, and which rows have one."""
-        if not self.targets:
-            return np.zeros(len(part)), np.ones(len(part), dtype=bool)
-        numeric = self.filler.dtype.kind == "f"
-        y = np.repeat(self.filler, len(part), axis=0)
-        known = np.ones(len(part), dtype=bool)
+        y, known = np.repeat(self.filler, len(part), axis=0), np.ones(len(part), dtype=bool)
+        task = "regress" if self.classes is None else "classify"
         for k, name in enumerate(self.targets):
-            classes = self.filler if self.merge is None else self.merge
-            found = target_values(part[name], "regress" if numeric else "classify", classes, self.merge is not None)
+            found = target_values(part[name], task, self.classes, self.request.merge_spellings)
             has = pandas().notna(found)
             values = found[has]
             if self.filler.dtype.kind in "iu" and np.any(values % 1):

@@ -1,4 +1,4 @@
-"""Any table as a pandas data frame with names that are texts, or as parts of which rows are drawn by number."""
+"""Any table as a pandas data frame whose column names are strings, or as parts from which rows are drawn by number."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def as_column(values: Any, rows: int, who: str) -> Any:
     return column
 
 
-def listed(names: Any) -> str:
-    """Some names, and how many there are if these are not all.
+def listed(names: Any, most: int = _SHOWN) -> str:
+    """At most so many names, and how many there are if these are not all.
 
     Examples
     --------
@@ -122,8 +122,8 @@ def listed(names: Any) -> str:
     ("'a', 'b'", '... (20 in all)')
     """
     names = list(names)
-    shown = ", ".join(map(repr, names[:_SHOWN]))
-    return shown if len(names) <= _SHOWN else f"{shown}, ... ({len(names):,} in all)"
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown}, ... ({len(names):,} in all)"
 
 
 def cut_short(sentences: Sequence[str], what: str) -> tuple[str, ...]:
@@ -160,13 +160,13 @@ def as_parts(table: Any, who: str, verbose: bool = False) -> FrameParts | None:
     >>> as_parts(dd.from_pandas(pd.DataFrame({"a": range(10)}), npartitions=2), "example").lengths
     (5, 5)
     """
-    if isinstance(table, FrameParts) or not is_collection(table):
-        return table if isinstance(table, FrameParts) else None
-    return FrameParts.of_collection(as_dask_frame(table, who), verbose)
+    if isinstance(table, FrameParts):
+        return table
+    return FrameParts.of_collection(as_dask_frame(table, who), verbose) if is_collection(table) else None
 
 
 def as_dask_frame(table: Any, who: str) -> Any:
-    """A Dask data frame with names that are different texts."""
+    """A Dask data frame whose column names are strings, each once."""
     if not hasattr(table, "columns"):
         raise TypeError(
             f"{who}: expected a Dask data frame, got a Dask {type(table).__name__}; "

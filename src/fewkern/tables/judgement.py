@@ -18,6 +18,9 @@ from fewkern.reporting.formatting import label, number, percent
 _Z = 1.96
 
 
+Measure = Literal["error", "rmse", "log density"]
+
+
 @storable
 @dataclass(frozen=True)
 class HeldOutRows:
@@ -45,7 +48,7 @@ class HeldOutRows:
 class Judgement:
     """An error with its interval, and the errors of baselines."""
 
-    measure: Literal["error", "rmse", "log density"]
+    measure: Measure
     rows: int
     value: float
     low: float
@@ -94,11 +97,10 @@ def _verdict(losses: tuple[Array, Array, Any], name: str, counted: Counted) -> s
     if linear is None:
         return verdict
     other = compare(own, linear, counted)
-    if found != "better":
-        better = other == "worse" and compare(linear, simple, counted) == "better"
-        return f"{verdict}; use a linear model, it is better" if better else verdict
-    if other == "worse":
+    if other == "worse" and (found == "better" or compare(linear, simple, counted) == "better"):
         return f"{verdict}; use a linear model, it is better"
+    if found != "better":
+        return verdict
     if other == "better":
         return f"{verdict}, and better than a linear model"
     if counted.mean(linear)[0] <= 1.02 * counted.mean(own)[0]:
@@ -111,13 +113,7 @@ def is_rare(share: float, classes: int) -> bool:
     return 0 < share < min(0.05, 0.25 / classes)
 
 
-def _judge(
-    measure: Literal["error", "rmse", "log density"],
-    losses: tuple[Array, Array, Any],
-    name: str,
-    counted: Counted,
-    **more: Any,
-) -> Judgement:
+def _judge(measure: Measure, losses: tuple[Array, Array, Any], name: str, counted: Counted, **more: Any) -> Judgement:
     """The judgement by the losses of the model, of the baseline and of a linear model (or None), row by row."""
     own, simple, linear = losses
     (low, high), groups = counted.interval(own), None if counted.groups is None else counted.count(own)
@@ -238,10 +234,9 @@ def judge_fit(task: str, error: float, y: Array, weights: Any = None) -> Judgeme
     gain = 0.0 if math.isclose(value, baseline) else baseline - value
     found = {True: ("better", "perhaps better"), False: ("worse", "no better")}[gain > 0][low <= baseline <= high]
     verdict = _VERDICTS[found].format(name, n)
-    measure: Any = "error" if task == "classify" else "rmse"
     return Judgement(
-        measure, n, value, low, high, baseline, name, None, verdict, r2=r2, how="cross-validated",
-        weighted=weights is not None,
+        "error" if task == "classify" else "rmse", n, value, low, high, baseline, name, None, verdict, r2=r2,
+        how="cross-validated", weighted=weights is not None,
     )  # fmt: skip
 
 
@@ -265,7 +260,7 @@ def contradiction(judged: Judgement | None, cross_validated: float | None) -> li
     return [f"{two} contradict each other: {why}"]
 
 
-def deciding_columns(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
+def notes_on_leakage(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
     """Notes on columns that alone predict the target, as a column does that is filled in after it.
 
     ``fitted`` and ``new`` are features and targets of rows that the columns are fitted to, and of others.

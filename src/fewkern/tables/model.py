@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.storable import storable
@@ -25,10 +24,10 @@ from fewkern.core.expansion import Prepared
 from fewkern.core.path import TOLERANCE
 from fewkern.io import save, to_c, to_js, to_onnx, to_sql
 from fewkern.reporting import Report, ReportSettings, report
-from fewkern.tables.encoder import named, prepared
+from fewkern.tables.encoder import named, of_tables, prepared
 from fewkern.tables.fitting import fit_job, fit_parts
 from fewkern.tables.frames import as_column, as_frame, as_parts, listed
-from fewkern.tables.predicting import Predicting, can, check_loaded
+from fewkern.tables.predicting import Predicting, check_loaded, if_model_has
 from fewkern.tables.resolve import Request, resolve
 from fewkern.tables.summary import facts_of, short_facts, summary, vectors_frame
 from fewkern.tables.target import known_targets, weight_values
@@ -272,7 +271,7 @@ class TableModel(Predicting, BaseEstimator):
         short.facts_ = short_facts(self.facts_, short.estimator_, len(X), time.perf_counter() - start)
         return short
 
-    @available_if(can("forget"))
+    @if_model_has("forget")
     def forget(self, frame: Any, y: Any = None, *, sample_weight: Any = None) -> TableModel:
         """Remove rows that the model was fitted to; see :meth:`KernelRegressor.forget`.
 
@@ -354,9 +353,7 @@ class TableModel(Predicting, BaseEstimator):
         return report(self, self.encoder_.frame(frame), path=path, settings=settings)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        tags = of_tables(super().__sklearn_tags__())
         task = getattr(self, "task_", self.task)
         if task == "classify":
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()

@@ -40,12 +40,10 @@ _PARTS = {
     "model_": ("str",),
     "target_": ("str", "tuple", "NoneType"),
 }
-# Facts about the kept rows: dimensions and kinds of their arrays.
-_KEPT = {"kept_rows": ((1,), "iu"), "kept_missing": ((2,), "b"), "kept_target": ((1, 2), "biufUO")}
 
 
-def can(method: str) -> Any:
-    """For ``available_if``: whether the task and the estimator of a fitted model have a method."""
+def if_model_has(method: str) -> Any:
+    """Decorator: a fitted model has the method if its task and its estimator have it."""
 
     def check(model: Any) -> bool:
         if not hasattr(model, "estimator_"):
@@ -56,7 +54,7 @@ def can(method: str) -> Any:
             )
         return True
 
-    return check
+    return available_if(check)
 
 
 class Predicting:
@@ -78,73 +76,73 @@ class Predicting:
             warnings.warn(remark, TableWarning, stacklevel=3)
         return found
 
-    def _ask(self, method: str, frame: Any, **given: Any) -> Any:
-        """The answers of a method of the estimator for new rows; empty if there are no rows."""
+    def _predict(self, method: str, frame: Any, **given: Any) -> Any:
+        """Call a method of the estimator with the features of new rows, of which there may be none."""
         if is_collection(frame):
-            return self._ask_later(method, frame, given)
+            return self._predict_lazily(method, frame, given)
         X = self._encode(frame).values
         if len(X):
             return getattr(self.estimator_, method)(X, **given)
         one = getattr(self.estimator_, method)(np.zeros((1, X.shape[1])), **given)
         return one[:0]
 
-    def _ask_later(self, method: str, frame: Any, given: dict[str, Any]) -> Any:
-        """A Dask series or data frame with the answer of a method for every row of a Dask data frame."""
+    def _predict_lazily(self, method: str, frame: Any, given: dict[str, Any]) -> Any:
+        """Call a method for every partition of a Dask data frame, when its values are asked for."""
         check_is_fitted(self)
         table = as_dask_frame(frame, type(self).__name__)
-        return map_frame(partial(_answers, self, method, given), table, partial(_names, self))
+        return map_frame(partial(_predict_partition, self, method, given), table, partial(_column_names, self))
 
-    @available_if(can("predict"))
+    @if_model_has("predict")
     def predict(self, frame: Any) -> Any:
         """Class or number of every row."""
-        return self._ask("predict", frame)
+        return self._predict("predict", frame)
 
-    @available_if(can("predict_proba"))
+    @if_model_has("predict_proba")
     def predict_proba(self, frame: Any) -> Any:
         """Probability of every class, shape ``(n_rows, n_classes)``, in the order of ``classes_``."""
-        return self._ask("predict_proba", frame)
+        return self._predict("predict_proba", frame)
 
-    @available_if(can("predict_interval"))
+    @if_model_has("predict_interval")
     def predict_interval(self, frame: Any, coverage: float = 0.9) -> Any:
         """Ends of intervals, shape ``(n_rows, 2)``, that hold the share ``coverage`` of the true numbers."""
-        return self._ask("predict_interval", frame, coverage=coverage)
+        return self._predict("predict_interval", frame, coverage=coverage)
 
-    @available_if(can("predict_quantile"))
+    @if_model_has("predict_quantile")
     def predict_quantile(self, frame: Any, q: float) -> Any:
         """The number below which the true number of every row lies with probability ``q``."""
-        return self._ask("predict_quantile", frame, q=q)
+        return self._predict("predict_quantile", frame, q=q)
 
-    @available_if(can("predict_std"))
+    @if_model_has("predict_std")
     def predict_std(self, frame: Any) -> Any:
         """Standard deviation of the true numbers about the predictions."""
-        return self._ask("predict_std", frame)
+        return self._predict("predict_std", frame)
 
-    @available_if(can("cdf"))
+    @if_model_has("cdf")
     def cdf(self, frame: Any, y: Any) -> Any:
         """Probability that the true number of every row is at most ``y``: one number for all rows, or one for each."""
-        return self._ask("cdf", frame, y=y)
+        return self._predict("cdf", frame, y=y)
 
-    @available_if(can("predict_set"))
+    @if_model_has("predict_set")
     def predict_set(self, frame: Any, coverage: float = 0.9) -> Any:
         """Sets of classes that hold the true one with probability ``coverage``: booleans, ``(n_rows, n_classes)``."""
-        return self._ask("predict_set", frame, coverage=coverage)
+        return self._predict("predict_set", frame, coverage=coverage)
 
-    @available_if(can("novelty"))
+    @if_model_has("novelty")
     def novelty(self, frame: Any) -> Any:
         """How unlike the kept vectors every row is, from 0 to 1."""
-        return self._ask("novelty", frame)
+        return self._predict("novelty", frame)
 
-    @available_if(can("novelty_pvalue"))
+    @if_model_has("novelty_pvalue")
     def novelty_pvalue(self, frame: Any) -> Any:
         """Probability that a row of the same kind is as novel as this one, or more."""
-        return self._ask("novelty_pvalue", frame)
+        return self._predict("novelty_pvalue", frame)
 
-    @available_if(can("novelty_threshold"))
+    @if_model_has("novelty_threshold")
     def novelty_threshold(self, false_alarms: float = 0.05) -> float:
         """The novelty that a new row of the same kind exceeds with probability ``false_alarms`` at most."""
         return self.estimator_.novelty_threshold(false_alarms)
 
-    @available_if(can("explain"))
+    @if_model_has("explain")
     def explain(self, frame: Any, background: Any = None) -> Explanation:
         """What every column contributes to the predictions for some rows; see :meth:`KernelRegressor.explain`.
 
@@ -168,16 +166,16 @@ class Predicting:
         outputs = self.targets if self.task_ == "regress" and found.output_names is not None else found.output_names
         return replace(found, values=values, feature_names=columns, output_names=outputs)
 
-    @available_if(can("transform"))
+    @if_model_has("transform")
     def transform(self, frame: Any) -> Any:
         """Components of every row, shape ``(n_rows, n_components)``."""
-        return self._ask("transform", frame)
+        return self._predict("transform", frame)
 
-    @available_if(can("score_samples"))
+    @if_model_has("score_samples")
     def score_samples(self, frame: Any) -> Any:
         """Log density of every row, per unit of the columns of the table; NaN where a value is missing."""
         if is_collection(frame):
-            return self._ask_later("score_samples", frame, {})
+            return self._predict_lazily("score_samples", frame, {})
         found = self._encode(frame)
         gaps = found.gaps
         values = np.full(len(gaps), np.nan)
@@ -243,13 +241,13 @@ def note_on_gaps(encoded: Encoded) -> tuple[str, ...]:
     return (f"{count:,} of {rows:,} rows have a missing value and so no log density",) if count else ()
 
 
-def _answers(model: Predicting, method: str, given: dict[str, Any], part: Any) -> Any:
-    """The answers of a method for a part of a table, without warnings."""
+def _predict_partition(model: Predicting, method: str, given: dict[str, Any], part: Any) -> Any:
+    """Call a method for a part of a table, without warnings."""
     return getattr(model, method)(model.encoder_.encode(part), **given)
 
 
-def _names(model: Predicting, count: int) -> list[Any]:
-    """Names of the columns of answers: components, classes, or the ends of an interval."""
+def _column_names(model: Predicting, count: int) -> list[Any]:
+    """Names of the columns of predictions: components, classes, or the ends of an interval."""
     if model.task_ == "reduce":
         return list(model.estimator_.get_feature_names_out())
     if model.task_ == "classify":
@@ -267,7 +265,14 @@ def check_loaded(model: Any) -> None:
         raise ValueError(f"TableModel: the estimator was not fitted with the {features} features of the encoder.")
     if model.task_ not in TASKS:
         raise ValueError(f"TableModel: there is no task {model.task_!r}.")
-    _try_table(model)
+    row = model.encoder_.example()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)
+        try_methods(model, row)
+        if hasattr(model, "transform"):
+            check_answer(model.transform(row), 1, "TableModel.transform")
+    model.summary()
+    model.kept()
 
 
 def _check_parts(model: Any) -> None:
@@ -279,29 +284,3 @@ def _check_parts(model: Any) -> None:
         raise ValueError("TableModel: its estimator_ is missing.")
     if not np.array_equal(model.feature_names_in_, model.encoder_.feature_names_in_):
         raise ValueError("TableModel: its columns are not those of its encoder_.")
-    if not model.facts_.seconds:
-        raise ValueError("TableModel: its facts_ name no times.")
-    for name, (ndim, dtypes) in _KEPT.items():
-        array = getattr(model.facts_, name)
-        right = isinstance(array, np.ndarray) and array.ndim in ndim and array.dtype.kind in dtypes
-        if array is not None and not right:
-            raise ValueError(f"TableModel: {name} of its facts_ is not an array of its kind.")
-
-
-def _try_table(model: Any) -> None:
-    """Ask for predictions of one row, and for the summary; vectors and their coefficients must have one length."""
-    estimator, count = model.estimator_, getattr(model.estimator_, "n_vectors_", None)
-    if model.task_ == "density":
-        shapes = [np.shape(estimator.weights_), np.shape(estimator.bandwidths_)]
-    else:
-        shapes = [np.shape(estimator.expansion_.coef)[:1]]
-    right = type(count) is int and (not count or set(shapes) == {(count,)})
-    if not right or (count and np.shape(estimator.vectors_) != (count, len(model.encoder_.mean_))):
-        raise ValueError(f"TableModel: the estimator has {count!r} vectors, but arrays of other lengths.")
-    row = model.encoder_.example()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TableWarning)
-        try_methods(model, row)
-        if hasattr(model, "transform"):
-            check_answer(model.transform(row), 1, "TableModel.transform")
-    model.summary()

@@ -1,4 +1,4 @@
-"""What is fitted to which rows of a table: task, model, target and columns; and rows and columns that look wrong."""
+"""Resolve a request: task, model, target, columns and rows of a fit, with notes on rows and columns that look wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fewkern.tables.target import Target, resolve_targets, row_groups, row_weigh
 from fewkern.tables.tasks import BY_CLASS, build, check_model
 
 FEWEST_ROWS = 4
-# Half-width of the tube of a regression that reduces columns: that of SVR in scikit-learn.
+# Half-width of the epsilon-insensitive tube where a reducer has a numeric target: the default of SVR in scikit-learn.
 _HALF_WIDTH = 0.1
 # Rows that may be extreme, at most.
 _MOST_EXTREME = 3
@@ -109,14 +109,15 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
     notes: list[str] = []
     names = tuple(map(str, frame.columns))
     whole = frame
-    name, columns, frame = _take(frame, target, "target")
-    groups, frame = _one(*_take(frame, request.groups, "groups"))
-    weights, frame = _one(*_take(frame, request.weights, "weights"))
-    if request.supervised and not columns:
+    columns, frame = _take(frame, target, "target")
+    groups, frame = _take_one(frame, request.groups, "groups")
+    weights, frame = _take_one(frame, request.weights, "weights")
+    if request.supervised and not len(columns.columns):
         if not len(frame.columns):
             raise ValueError("the table has no columns.")
-        name, columns, frame = _take(frame, str(frame.columns[-1]), "target")
-        notes.append(f"no target given: using the last column, {name!r}")
+        columns, frame = _take(frame, frame.columns[-1], "target")
+        notes.append(f"no target given: using the last column, {columns.columns[0]!r}")
+    name = columns.columns[0] if len(columns.columns) == 1 else tuple(columns) or None
     task, rows, y, settings = request.task, np.arange(len(frame)), None, dict(request.settings)
     if request.supervised:
         found = resolve_targets(columns, "auto" if task == "reduce" else task, request.merge_spellings)
@@ -127,7 +128,7 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
             task = found.task
             notes += found.notes
     # the word may stand in the column of the groups
-    totals, said = total_rows(whole.drop(columns=[column for column, _ in columns], errors="ignore"))
+    totals, said = total_rows(whole.drop(columns=list(columns), errors="ignore"))
     if said:
         known = ~totals[rows]
         rows, y, notes = rows[known], None if y is None else y[known], notes + said
@@ -146,11 +147,11 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
     schema = infer_schema(frame, drop, request.keep, task == "density", request.merge_spellings)
     if task == "reduce":
         settings = {"n_components": 2} | settings  # as many as a picture shows
-        notes += _notes_on_words(schema)
+        notes += _note_on_text_columns(schema)
     model = check_model(task, request.model)
     notes += _about_target(name, y, rows, task, settings)
     if groups is None:
-        notes += group_like(frame, schema, y, task)
+        notes += note_on_groups(frame, schema, y, task)
     used, columns_left = schema.typed(frame), tuple(map(str, frame.columns))
     return Job(request, used, columns_left, rows, y, task, model, name, schema, settings, tuple(notes), groups, weights)
 
@@ -160,7 +161,7 @@ def _about_target(name: Any, y: Any, rows: Array, task: str, settings: dict[str,
     if task == "regress":
         columns = [(name, y)] if y.ndim == 1 else zip(name, y.T)
         return [note for one, values in columns for note in extreme_targets(one, values, rows)]
-    return rare_class(y, "class_weight" in settings) if task == "classify" else []
+    return note_on_rare_class(y, "class_weight" in settings) if task == "classify" else []
 
 
 def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
@@ -172,7 +173,7 @@ def _reducer_settings(found: Target, name: str, model: str) -> dict[str, Any]:
     return {"epsilon": _HALF_WIDTH}
 
 
-def _notes_on_words(schema: Schema) -> list[str]:
+def _note_on_text_columns(schema: Schema) -> list[str]:
     """A note on text columns of a reduced table, which may be meant as labels, not as features."""
     words = [column.name for column in schema.used if column.kind == "category"]
     if not words:
@@ -182,28 +183,24 @@ def _notes_on_words(schema: Schema) -> list[str]:
     return [f"{which} part as categories (name it as target, or in drop, to leave it out)"]
 
 
-def _take(frame: Any, given: Any, what: str) -> tuple[Any, list[tuple[str, Any]], Any]:
-    """Name, columns by name, and the remaining columns, of a target (groups, weights) in the table or given apart.
-
-    Several names are a tuple.
-    """
-    names = (given,) if isinstance(given, str) else given if _are_names(given, frame) else ()
+def _take(frame: Any, given: Any, what: str) -> tuple[Any, Any]:
+    """The columns of a target (groups, weights), named in the table or given apart, and the rest of the table."""
+    names = [given] if isinstance(given, str) else list(given) if _are_names(given, frame) else []
     for name in names:
         if name not in frame.columns:
             raise ValueError(f"{what}: there is no column {name!r}; {nearest(name, frame.columns)}")
     if len(set(names)) < len(names):
         raise ValueError(f"{what}: a column is named twice: {listed(names)}.")
     if given is None or names:
-        columns = [(name, frame[name]) for name in names]
-        frame = frame.drop(columns=list(names))
-    elif getattr(given, "ndim", 1) == 2 and not is_sparse(given):
-        table = as_frame(given, what, tuple(f"{what} {k + 1}" for k in range(given.shape[1])))
-        columns = [(str(name), as_column(table[name], len(frame), what).reset_index(drop=True)) for name in table]
+        return frame[names], frame.drop(columns=names)
+    if getattr(given, "ndim", 1) == 2 and not is_sparse(given):
+        columns = as_frame(given, what, tuple(f"{what} {k + 1}" for k in range(given.shape[1])))
+        for name in columns:
+            as_column(columns[name], len(frame), what)
     else:
         column = as_column(given, len(frame), what)
-        columns = [(what if column.name is None else str(column.name), column.reset_index(drop=True))]
-    found = tuple(name for name, _ in columns)
-    return (found or None) if len(found) != 1 else found[0], columns, frame
+        columns = column.to_frame(what if column.name is None else str(column.name))
+    return columns.reset_index(drop=True), frame
 
 
 def _are_names(given: Any, frame: Any) -> bool:
@@ -213,11 +210,12 @@ def _are_names(given: Any, frame: Any) -> bool:
     return any(name in frame.columns for name in given) or len(given) != len(frame)
 
 
-def _one(name: Any, columns: list[tuple[str, Any]], frame: Any) -> tuple[Any, Any]:
-    """The one column of groups or weights, or None."""
-    if len(columns) > 1:
-        raise ValueError(f"expected one column, got {listed(name)}.")
-    return (columns[0] if columns else None), frame
+def _take_one(frame: Any, given: Any, what: str) -> tuple[Any, Any]:
+    """Name and cells of the column of groups or weights (None without one), and the rest of the table."""
+    columns, frame = _take(frame, given, what)
+    if len(columns.columns) > 1:
+        raise ValueError(f"{what}: expected one column, got {listed(columns)}.")
+    return next(columns.items(), None), frame
 
 
 def extreme_targets(name: str, values: Array, rows: Array) -> list[str]:
@@ -293,12 +291,12 @@ def group_column(frame: Any, schema: Schema, y: Array | None, task: str) -> tupl
         each = float(np.mean(codes >= 0)) * len(codes) / max(len(different), 1)
         if len(different) < 10 or each < 2:
             continue
-        if named or (each > 3 and _fixes(codes, y, task)):
+        if named or (each > 3 and _determines(codes, y, task)):
             return column.name, len(different), each
     return None
 
 
-def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[str]:
+def note_on_groups(frame: Any, schema: Schema, y: Array | None, task: str) -> list[str]:
     """A note on the column whose values look like groups of rows."""
     found = group_column(frame, schema, y, task)
     if found is None:
@@ -308,7 +306,7 @@ def group_like(frame: Any, schema: Schema, y: Array | None, task: str) -> list[s
     return [f"{has} value belong together, the error is too optimistic; pass it as groups (--groups {name})"]
 
 
-def _fixes(codes: Array, y: Any, task: str) -> bool:
+def _determines(codes: Array, y: Any, task: str) -> bool:
     """Whether the target is the same in nearly all rows of a value."""
     if y is None or y.ndim > 1 or task not in ("classify", "regress"):
         return False
@@ -324,7 +322,7 @@ def _fixes(codes: Array, y: Any, task: str) -> bool:
     return bool(np.var(within) <= 0.001 * np.var(y))
 
 
-def rare_class(y: Array, weighted: bool) -> list[str]:
+def note_on_rare_class(y: Array, weighted: bool) -> list[str]:
     """A note on a class that is so rare that an error rate says little about it."""
     labels, counts = np.unique(y, return_counts=True)
     rare = int(np.argmin(counts))

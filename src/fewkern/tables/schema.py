@@ -15,6 +15,8 @@ from fewkern.tables.frames import cut_short, listed, nearest, pandas
 
 # A column of text with more distinct values than this is a name or a key, not a category.
 _MOST_LEVELS = 100
+# Among at most this many different numbers, a text that is no mark of a missing value shows that they are codes.
+_MOST_CODES = 20
 _UNNAMED = re.compile(r"(Unnamed: \d+|index|)", re.IGNORECASE)
 _ID_NAME = re.compile(
     r"(.*[ _.-])?(id|ids|nr|no|num|number|idx|index|key|row|rowid|uuid|guid)|.*[a-z](Id|ID)", re.ASCII
@@ -131,7 +133,7 @@ def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False
     levels = {text for text in words if text is not None}
     if not levels:
         return ColumnType(name, "empty")
-    other = cells.canonical(words) if merge or len(levels) <= _MOST_LEVELS else {}
+    other = cells.preferred_spellings(words) if merge or len(levels) <= _MOST_LEVELS else {}
     levels -= set(other) if merge else set()
     if len(levels) == 1 and column.notna().all():
         return ColumnType(name, "constant")
@@ -147,26 +149,20 @@ def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False
 
 def _number(name: str, column: Any, keep: bool) -> ColumnType | None:
     """A column of numbers, perhaps with a few other cells, or None."""
-    filled = int(column.notna().sum())
     found, comma = cells.numbers_as_written(column)
-    known = found.values[~np.isnan(found.values)]
-    if not len(known):
+    if not cells.mostly_numbers(found, column):
         return None
-    count = int(found.bad.sum())
-    different = len(np.unique(known))
-    if count:
-        # marks of missing cells in up to half of the cells, others in a tenth, and not among few numbers, as of codes
-        only_marks = all(cells.is_mark(str(cell)) for cell in column[found.bad])
-        if count > (filled / 2 if only_marks else filled / 10) or (different <= 20 and not only_marks):
-            return None
-    whole = bool(np.all(known % 1 == 0))
+    known = found.values[~np.isnan(found.values)]
+    different, whole = len(np.unique(known)), bool(np.all(known % 1 == 0))
+    if different <= _MOST_CODES and not cells.only_marks(column[found.bad]):
+        return None  # codes, of which most are digits
     if whole and different <= _MOST_LEVELS and cells.has_leading_zeros(column):
         return None  # a code such as 007
     if different == 1:
         return ColumnType(name, "constant")
-    if not keep and not count and whole and different == filled and (key := _key(name, known)) is not None:
+    if not keep and whole and different == column.notna().sum() and (key := _key(name, known)) is not None:
         return key
-    note = bad_cells(name, column, found.bad, "number") + ", taken as missing" if count else None
+    note = bad_cells(name, column, found.bad, "number") + ", taken as missing" if found.bad.any() else None
     if found.loose.any():
         shown = repr(str(column[found.loose].iloc[0]))
         how = f"texts such as {shown} were read as numbers" + (" with a decimal comma" if comma else "")

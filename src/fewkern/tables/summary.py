@@ -49,24 +49,24 @@ class FitFacts:
     """Number of groups of rows."""
     agreement: str | None = None
     """How far a compressed model agrees with the long one."""
-    kept_rows: Any = None
+    kept_rows: np.ndarray[Any, Any] | None = None
     """Positions, in the table, of the rows that the kept vectors are or started from."""
-    kept_missing: Any = None
+    kept_missing: np.ndarray[Any, Any] | None = None
     """Which cells of the kept rows are missing, ``(n_vectors, number of columns)``."""
-    kept_target: Any = None
+    kept_target: np.ndarray[Any, Any] | None = None
     """Targets of the kept rows."""
 
 
 def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
     """The facts of a fit."""
-    part, kept, estimator = found.part, found.kept, found.part.estimator
+    part, kept, estimator = found.part, found.part.kept, found.part.estimator
     y = None if job.y is None else job.y[part.rows]
     error, r2 = own_error(job, estimator), None
     if error is not None and y is not None and job.task == "regress":
         spread = float(np.var(y))
         r2 = 1.0 - error**2 / spread if spread else None
     return FitFacts(
-        rows=found.count, features=len(part.encoder.names), vectors=int(estimator.n_vectors_) or None,
+        rows=part.count, features=len(part.encoder.names), vectors=int(estimator.n_vectors_) or None,
         kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator),
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
         cross_validated=error, cross_validated_r2=r2,
@@ -192,9 +192,9 @@ def _times(facts: FitFacts) -> str:
 def vectors_frame(model: Any) -> Any:
     """A data frame with a row per vector: where it comes from, its cells, its target and coefficient."""
     estimator, facts = model.estimator_, model.facts_
-    vectors = np.asarray(getattr(estimator, "vectors_", np.zeros((0, 0))))
-    if not estimator.n_vectors_ or vectors.ndim != 2:
+    if not estimator.n_vectors_:
         return pandas().DataFrame()
+    vectors = np.asarray(estimator.vectors_)
     cells = model.encoder_.cells(vectors)
     missing = facts.kept_missing
     if missing is not None and not vectors_moved(estimator) and missing.shape == cells.shape:

@@ -12,6 +12,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.reporting.formatting import plural
 from fewkern.tables import cells
 from fewkern.tables.columns import bad_cells
+from fewkern.tables.frames import listed
 from fewkern.tables.schema import infer_column
 
 # Whole numbers with at most this many different ones are taken for classes.
@@ -43,17 +44,14 @@ def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Ta
     "column 'price': 1 of 31 cells is not a number ('?'); the row was left out"
     """
     notes: list[str] = []
-    if cells.nested(column):
-        raise ValueError(
-            f"the target {name!r} holds {cells.nested(column)}; choose another target, or turn them into numbers."
-        )
+    if (kind := cells.nested(column)) is not None:
+        raise ValueError(f"the target {name!r} holds {kind}; choose another target, or turn them into numbers.")
     found, comma = cells.numbers_as_written(column)
-    number_like = _number_like(found, column)
     if task == "auto":
         task, note = guess_task(name, column)
         notes += [note] if note else []
     if task == "regress":
-        if not number_like:
+        if not cells.mostly_numbers(found, column):
             raise ValueError(f"task 'regress': the target {name!r} holds text; use the task 'classify'.")
         rows = np.flatnonzero(~np.isnan(found.values))
         values = found.values[rows]
@@ -66,7 +64,7 @@ def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Ta
     else:
         values, rows = _labels(column, found)
         if values.dtype == object:
-            other = cells.canonical(values)
+            other = cells.preferred_spellings(values)
             note = cells.note_on_spellings(f"target {name!r}", other, merge)
             notes += [note] if note else []
             values = np.array([other.get(value, value) for value in values], dtype=object) if merge else values
@@ -82,12 +80,12 @@ def left_out(count: int, what: str) -> list[str]:
     return [f"{plural(count, f'row without {what} was', f'rows without {what} were')} left out"] if count else []
 
 
-def resolve_targets(columns: list[tuple[str, Any]], task: str, merge: bool = False) -> Target:
+def resolve_targets(columns: Any, task: str, merge: bool = False) -> Target:
     """One target, or several numbers in columns of their own: the rows that have all of them."""
-    found = [resolve_target(name, column, task, merge) for name, column in columns]
+    found = [resolve_target(name, column, task, merge) for name, column in columns.items()]
     if len(found) == 1:
         return found[0]
-    for (name, _), target in zip(columns, found):
+    for name, target in zip(columns, found):
         if target.task != "regress":
             raise ValueError(
                 f"several targets must be numbers, but {name!r} holds classes; fit a model of its own to it, or name "
@@ -100,14 +98,6 @@ def resolve_targets(columns: list[tuple[str, Any]], task: str, merge: bool = Fal
     return Target("regress", values, rows, tuple(dict.fromkeys(note for target in found for note in target.notes)))
 
 
-def _number_like(found: Any, column: Any) -> bool:
-    """Whether all filled cells are numbers, up to a tenth, or up to half if the others are marks of missing values."""
-    known = int(np.sum(~np.isnan(found.values)))
-    bad = int(found.bad.sum())
-    marks = bad and all(cells.is_mark(str(cell)) for cell in column[found.bad])
-    return known > 0 and (bad <= 0.1 * (known + bad) or (bool(marks) and bad <= known))
-
-
 def guess_task(name: str, column: Any) -> tuple[str, str | None]:
     """The task for a target, and a note if the guess is uncertain.
 
@@ -118,22 +108,20 @@ def guess_task(name: str, column: Any) -> tuple[str, str | None]:
     found, _ = cells.numbers_as_written(column)
     known = found.values[~np.isnan(found.values)]
     flags = {text.lower() for text in cells.texts(column.head(1000)) if text} <= {"true", "false"}
-    if not _number_like(found, column) or flags:
+    if not cells.mostly_numbers(found, column) or flags:
         _refuse_names(name, column)
         return "classify", None
     counts = np.unique(known, return_counts=True)[1]
-    whole = bool(np.all(known % 1 == 0)) and not cells.has_leading_zeros(column)
-    if cells.has_leading_zeros(column) and len(counts) <= _MOST_CLASSES:
+    few, codes = len(counts) <= _MOST_CLASSES, cells.has_leading_zeros(column)
+    if few and (codes or not cells.only_marks(column[found.bad])):  # codes, of which most are digits
         return "classify", None
-    if found.bad.any() and len(counts) <= _MOST_CLASSES and not all(cells.is_mark(str(c)) for c in column[found.bad]):
-        return "classify", None  # codes, of which most are digits
-    if not whole:
+    if codes or np.any(known % 1):
         return "regress", None
-    what = f"target {name!r} has {len(counts):,} different whole numbers"
-    as_number = "taken as a number (the task 'classify' takes them as classes)"
     if len(counts) <= 2:
         return "classify", None
-    if len(counts) > _MOST_CLASSES:
+    what = f"target {name!r} has {len(counts):,} different whole numbers"
+    as_number = "taken as a number (the task 'classify' takes them as classes)"
+    if not few:
         return "regress", f"{what}: {as_number}" if len(counts) <= 5 * _MOST_CLASSES else None
     if len(counts) > 10 and counts.min() < 0.01 * len(known):
         return "regress", f"{what}, some of them rare, like counts: {as_number}"
@@ -188,8 +176,7 @@ def _notes_on_classes(name: str, values: Array) -> list[str]:
     alone = [str(label) for label, count in zip(labels, counts) if count == 1]
     if not alone:
         return []
-    shown = ", ".join(map(repr, alone[:3])) + (f" and {len(alone) - 3:,} more" if len(alone) > 3 else "")
-    which = f"the classes {shown} have" if len(alone) > 1 else f"the class {shown} has"
+    which = f"the classes {listed(alone, 3)} have" if len(alone) > 1 else f"the class {alone[0]!r} has"
     return [f"target {name!r}: {which} only one row, too few to learn"]
 
 
@@ -199,25 +186,22 @@ def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> 
 
     if task == "regress":
         return cells.numbers_as_written(column)[0].values
-    known = np.asarray(classes)
+    known, values = np.asarray(classes), cells.numbers(column).values
     if known.dtype.kind in "iuf":
-        return cells.numbers(column).values
-    values = cells.numbers(column).values
+        return values
     if known.dtype.kind == "b":
         return np.array([None if np.isnan(v) else bool(v) for v in values], dtype=object)
     as_numbers = cells.numbers(pd.Series(known, dtype=object)).values
+    words = cells.texts(column)
     if np.isnan(as_numbers).any() or len(set(as_numbers)) < len(known):
-        return _joined(cells.texts(column), known) if merge else cells.texts(column)
+        if not merge:
+            return words
+        key = cells.spelling_key(known)
+        spelled = {key(label): label for label in known}
+        return np.array([None if word is None else spelled.get(key(word), word) for word in words], dtype=object)
     names = dict(zip(as_numbers.tolist(), known.tolist()))  # the same number may be written otherwise here
-    words = [None if text is not None and cells.is_mark(text) else text for text in cells.texts(column)]
-    return np.array([names.get(v, text) for v, text in zip(values.tolist(), words)], dtype=object)
-
-
-def _joined(words: Array, classes: Any) -> Array:
-    """Texts as the classes that they are spellings of."""
-    key = cells.speller(classes)
-    names = {key(label): label for label in classes}
-    return np.array([None if word is None else names.get(key(word), word) for word in words], dtype=object)
+    words = [None if word is not None and cells.is_mark(word) else word for word in words]
+    return np.array([names.get(value, word) for value, word in zip(values.tolist(), words)], dtype=object)
 
 
 def known_targets(truth: Array, predicted: Any) -> tuple[Array, Array]:
