@@ -80,16 +80,6 @@ def test_lq_machines_are_those_of_the_path(columns):
     assert (fitted.setting, fitted.objectives, fitted.ending) == (0.01, fit.objectives, fit.ending)
 
 
-def test_folds_of_the_row_lasso_are_rough(columns):
-    """Several classes, q = 1: the gap of the machines in the folds is 1e-2, that of the last one 1e-5."""
-    K, Y, weights = columns
-    two = np.hstack([Y, np.roll(Y, 7, axis=0)])
-    for targets, expected in ((two, 1e-2), (Y, 1e-7)):
-        (machine,) = LqFamily(1.0).path(K, targets, weights, (0.01,))
-        assert machine.ending.tol == expected
-    assert LqFamily(1.0).fit(K, two, weights, 0.01).ending.tol == 1e-5
-
-
 @pytest.mark.parametrize("family", [LqFamily(), LqFamily(1.0), ForwardFamily()])
 def test_a_refit_to_the_sums_of_the_same_rows_changes_nothing(family, columns):
     """Coefficients, objective (5) or shares left, and how the fit ended."""
