@@ -170,9 +170,15 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
             )
         return path, stop
 
-    def _folds(self, samples: Samples, cv: Any) -> list[Fold]:
-        """The folds; none where there are too few samples for a number of folds."""
+    def _folds(self, samples: Samples, cv: Any, otherwise: str = "") -> list[Fold]:
+        """The folds; none where there are too few samples, with a warning that says what is done ``otherwise``."""
         folds = samples.folds(cv)
+        if not folds and otherwise:
+            warnings.warn(
+                f"{type(self).__name__}: {samples.n} samples of positive weight are too few for folds; {otherwise}",
+                UserWarning,
+                stacklevel=5,
+            )
         for k, (train, test) in enumerate(folds):
             if len(train) < 2 or not len(test):
                 raise ValueError(

@@ -6,12 +6,10 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import progress
-from fewkern.arrays.sampling import Fold
 from fewkern.arrays.validation import StrOptions
 from fewkern.base import CONSTRAINTS
 from fewkern.core.path import TOLERANCE, Stop
@@ -19,7 +17,7 @@ from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.density.base import MAX_CANDIDATES, DensityEstimator, density_constraints
 from fewkern.density.edges import Supports, read_supports
-from fewkern.density.likelihood import choose_size, expectation_maximization, grown, size_by_bic
+from fewkern.density.likelihood import choose_size, expectation_maximization, first_folds, grown, size_by_bic
 from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
 from fewkern.density.shape import SHAPE_ROWS, choose_shape
 from fewkern.populations import weighted_population
@@ -211,8 +209,13 @@ class ForwardDensity(DensityEstimator):
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
-        floor, limit, folds = problem.least_bandwidth, self.max_vectors or 20, self._size_folds(samples)
+        floor, limit, folds = problem.least_bandwidth, self.max_vectors or 20, []
         self.least_bandwidth_ = floor * problem.unit
+        if isinstance(self.cv, str):
+            folds = self._folds(samples, 5)
+        elif self.cv is not None:
+            folds = self._folds(samples, self.cv, "the size is chosen without folds. Give more samples, or cv=None.")
+        folds = first_folds(folds, _HELD_OUT_ROWS)
         with progress(self, "comparing numbers of kernels", limit) as step:
             if folds:
                 self.path_, self.stop_ = choose_size(
@@ -236,17 +239,3 @@ class ForwardDensity(DensityEstimator):
             narrowing = rows.narrowing(problem)
             self.bandwidth_, self.least_bandwidth_ = self.bandwidth_ * narrowing, self.least_bandwidth_ * narrowing
         return expectation_maximization(rows, mixture, self.least_bandwidth_, _MAX_PASSES, _LEAST_RISE).mixture
-
-    def _size_folds(self, samples: Samples) -> list[Fold]:
-        """The first folds that hold out enough samples; all of them for small data."""
-        automatic = isinstance(self.cv, str)
-        folds = [] if self.cv is None else self._folds(samples, 5 if automatic else self.cv)
-        if not folds and not automatic and self.cv is not None:
-            warnings.warn(
-                f"ForwardDensity: {samples.n} samples of positive weight are too few for folds; the size is chosen "
-                "without folds. Give more samples, or cv=None.",
-                UserWarning,
-                stacklevel=5,
-            )
-        held = np.cumsum([len(test) for _, test in folds])
-        return folds[: 1 + int(np.searchsorted(held, _HELD_OUT_ROWS))]

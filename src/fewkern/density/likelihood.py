@@ -228,6 +228,12 @@ def grown(problem: DensityProblem, floor: float, size: int) -> RoundMixture:
     return growth.mixture
 
 
+def first_folds(folds: list[Fold], rows: int) -> list[Fold]:
+    """The first folds that hold out as many ``rows``; all where they hold out fewer."""
+    held = np.cumsum([len(test) for _, test in folds])
+    return folds[: 1 + int(np.searchsorted(held, rows))]
+
+
 def held_out_log_densities(
     problem: DensityProblem, folds: list[Fold], start: Callable[[DensityProblem], Growth], limit: int
 ) -> Iterator[Array]:

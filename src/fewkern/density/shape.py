@@ -22,6 +22,7 @@ from fewkern.density.likelihood import (
     ENTRY_ITERATIONS,
     LEAST_ENTRY_RISE,
     Growth,
+    first_folds,
     held_out_log_densities,
     iterated,
     log_density,
@@ -130,8 +131,7 @@ def choose_shape(problem: DensityProblem, folds: list[Fold], max_vectors: int) -
     -----
     ``O(n m (s + m))`` per EM iteration, for mixtures of 1 to 12 kernels.
     """
-    held = np.cumsum([len(test) for _, test in folds])
-    folds = folds[: 1 + int(np.searchsorted(held, _HELD_OUT_ROWS))]
+    folds = first_folds(folds, _HELD_OUT_ROWS)
     w = problem.held_out_weights(folds)
     limit = min(max_vectors, _MOST_KERNELS)
     plain, shaped = (
