@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold
 from fewkern import ForwardKernelFisher, SparseKernelFisher
 from fewkern.core.path import Stop
 from fewkern.fisher import fisher_path, lasso, lq
-from fewkern.kernels import Gaussian, Linear
+from fewkern.kernels import Gaussian
 from tests.fisher import helpers
 from tests.oracles import kfd
 
@@ -124,12 +124,6 @@ def test_the_order_of_the_rows_does_not_matter(model):
     errors = [1 - clone(model).fit(A[o], t[o]).score(A[300:], t[300:]) for o in orders]
     assert np.ptp(errors) < 0.07
     assert abs(np.mean(errors[:3]) - np.mean(errors[3:])) < 0.03
-
-
-def test_folds_follow_the_random_state():
-    kernel = Gaussian(length_scale=0.6)
-    errors = {SparseKernelFisher(kernel=kernel, random_state=s).fit(X, Y).path_.error.tobytes() for s in (0, 0, 1, 2)}
-    assert len(errors) == 3
 
 
 @pytest.mark.parametrize("model", **ids)
@@ -253,13 +247,6 @@ def test_calibrated_probabilities_beat_the_shrunk_ones():
         return -np.mean(np.log(np.maximum(P[np.arange(75), t[1::2]] / P.sum(axis=1), 1e-12)))
 
     assert loss(calibrated.predict_proba(A[1::2])) < 0.6 * loss(shrunk)
-
-
-def test_kernels_of_any_scale_are_searched():
-    A = 100 * X
-    model = SparseKernelFisher(kernel=Linear()).fit(A, Y)
-    assert model.score(100 * X_NEW, Y_NEW) > 0.8
-    assert model.n_vectors_ <= 4
 
 
 def test_tiny_classes_do_without_cross_validation_and_say_so():
