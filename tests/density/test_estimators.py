@@ -156,14 +156,6 @@ def test_candidates_are_drawn_where_there_are_more(density, place, name, monkeyp
     assert set(model.indices_) != set(other.indices_)
 
 
-def test_reduced_set_is_exact_and_its_bandwidth_cross_validated():
-    model = ReducedSetDensity().fit(X)
-    assert model.gap_ <= 1e-8
-    assert model.stop_ is Stop.CONVERGED
-    assert model.bandwidth_ == model.path_.axes["bandwidth"][int(np.argmin(model.path_.error))]
-    assert len(model.path_.axes["bandwidth"]) == 10
-
-
 def test_reduced_set_compares_bandwidths_on_the_candidates(monkeypatch):
     """The bandwidth of many samples is that of the candidates alone, less by what more samples allow."""
     monkeypatch.setattr(paper, "MAX_CANDIDATES", 80)
@@ -176,6 +168,8 @@ def test_reduced_set_compares_bandwidths_on_the_candidates(monkeypatch):
     np.testing.assert_allclose(density.path_.error * factor, path.error, rtol=1e-9)
     assert density.path_.chosen == path.chosen
     assert np.isin(density.indices_, drawn).all()
+    assert (density.gap_ <= 1e-8, density.stop_) == (True, Stop.CONVERGED)
+    assert density.bandwidth_ == density.path_.axes["bandwidth"][int(np.argmin(density.path_.error))]
 
 
 @pytest.mark.parametrize("n", [2, 3])
@@ -315,12 +309,6 @@ class TestDensityClassifier:
         assert model.class_scores_.factor < 0.5
         stated, right = model.predict_proba(Z[200:]).max(axis=1).mean(), model.score(Z[200:], y[200:])
         assert stated == pytest.approx(right, abs=0.08)
-
-    def test_classes_too_small_to_hold_out_are_not_calibrated(self):
-        model = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(
-            [[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1]
-        )
-        assert model.class_scores_.factor == 1.0
 
     def test_a_class_of_one_sample_is_an_error(self):
         with pytest.raises(ValueError, match="class 'rare' has fewer than two different samples"):

@@ -5,8 +5,7 @@ import pytest
 
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.forward import ForwardFamily, forward_columns
-from fewkern.fisher.lq import PENALTIES, LqFamily, lq_fit
-from fewkern.fisher.problem import penalized_problem
+from fewkern.fisher.lq import PENALTIES, LqFamily
 from fewkern.kernels import Gaussian
 from tests.fisher.helpers import fit
 
@@ -66,18 +65,6 @@ def test_a_forward_path_ends_with_its_columns(columns):
     assert family.fit(few, Y, weights, 20).size == 4
     # a path that ends before the only size asked for gives its largest machine
     assert [machine.size for machine in family.path(few, Y, weights, (20,))] == [4]
-
-
-def test_lq_machines_are_those_of_the_path(columns):
-    K, Y, weights = columns
-    family = LqFamily(1.0)
-    settings = (0.1, 0.01)
-    problem = penalized_problem(K, Y, weights)
-    for machine, penalty in zip(family.path(K, Y, weights, settings), settings):
-        np.testing.assert_allclose(machine.values(K), lq_fit(problem, penalty, 1.0).values(K), atol=1e-4)
-    fitted, fit = family.fit(K, Y, weights, 0.01), lq_fit(problem, 0.01, 1.0)
-    np.testing.assert_array_equal(fitted.coef, fit.coef)
-    assert (fitted.setting, fitted.objectives, fitted.ending) == (0.01, fit.objectives, fit.ending)
 
 
 @pytest.mark.parametrize("family", [LqFamily(), LqFamily(1.0), ForwardFamily()])
