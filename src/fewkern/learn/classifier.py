@@ -38,7 +38,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
     n_vectors : int or None, default None
         Number of vectors; None lets rows held out decide.
     max_vectors : int or None, default None
-        Largest number of vectors; None is up to 900, as far as the rows allow.
+        Largest number of vectors; None is 300, with ``prefer="accurate"`` 900, as far as the rows allow.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         As in :class:`KernelRegressor`.
     class_weight : dict, "balanced" or None, default None

@@ -31,7 +31,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     n_vectors : int or None, default None
         Number of vectors; None lets rows held out decide.
     max_vectors : int or None, default None
-        Largest number of vectors; None is up to 900, as far as the rows allow.
+        Largest number of vectors; None is 300, with ``prefer="accurate"`` 900, as far as the rows allow.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least held-out error; the smallest one that is not clearly worse: by half a standard error of the
         difference, and by 2% of the gain over a constant, times the relative error, for every halving of the size;
