@@ -82,20 +82,6 @@ def test_pruning_changes_nothing_but_the_work(seed, monkeypatch):
     assert scored[0] < scored[1]
 
 
-def test_the_path_has_one_record_per_kernel_and_falling_scores(data):
-    found = _fit(data)
-    assert len(found.steps) == len(found.mixture.rows)
-    assert all(b.loo < a.loo for a, b in zip(found.steps, found.steps[1:]))
-    assert all(0 <= step.mixing <= 1 for step in found.steps)
-    weights = [1.0]  # (23)
-    for step in found.steps[1:]:
-        weights = [*(step.mixing * g for g in weights), 1 - step.mixing]
-    np.testing.assert_allclose(found.mixture.weights, weights, rtol=1e-12)
-    assert found.path.setting == {"n_vectors": len(found.steps)}
-    np.testing.assert_array_equal(found.path.spread, 0)
-    np.testing.assert_array_equal(found.path.error, [step.loo for step in found.steps])
-
-
 def test_safe_bandwidth_steps_never_raise_the_error(data):
     problem, target = data
     X, w = problem.Z, problem.w

@@ -68,15 +68,6 @@ def test_one_system_is_enough_where_every_weight_is_positive():
     assert (found.weights.min() > 0) & (found.gap < 1e-9)
 
 
-def test_weights_come_back_in_the_order_of_the_coordinates():
-    B, v = np.eye(100), np.zeros(100)
-    v[[70, 3, 41]] = [2.0, 1.9, 1.8]
-    found = simplex.active_set(B, v)
-    assert np.flatnonzero(found.weights).tolist() == [3, 41, 70]
-    # g_j = v_j - mu on the support
-    np.testing.assert_allclose(found.weights[[70, 3, 41]], np.array([2.0, 1.9, 1.8]) - (5.7 - 1) / 3)
-
-
 @pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
 def test_the_unit_of_the_problem_does_not_matter(factor):
     B, v = _density_problem()

@@ -175,20 +175,6 @@ def test_widths_are_compared_within_the_budget():
     assert [plan(max_vectors=m).best_width(paths, PENALTIES) for m in (9, 8, 2, 1)] == [0, 1, 1, 1]
 
 
-def test_a_matrix_of_one_kernel_is_computed_once():
-    samples, _ = two_classes()
-    calls = []
-
-    @dataclass(eq=False)
-    class Counting(Gaussian):
-        def _block(self, X, Y):
-            calls.append((len(X), len(Y)))
-            return super()._block(X, Y)
-
-    select(samples, Counting(length_scale=1.5), CVPlan(ForwardFamily(max_vectors=5)), samples.folds(3))
-    assert calls == [(60, 60)]
-
-
 @pytest.mark.parametrize("family", [LqFamily(), ForwardFamily(max_vectors=8)], ids=lambda f: f.axis)
 def test_width_and_setting_are_chosen_by_the_folds(family):
     """Every second width, the neighbors of the best one, and no better pair of width and setting among them."""

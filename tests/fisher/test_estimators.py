@@ -152,6 +152,16 @@ def test_the_held_out_error_is_that_of_new_samples(model):
     assert abs(np.mean(errors)) < 0.03
 
 
+def test_scores_without_signal_fall_back_to_the_midpoint_rule_with_a_warning():
+    """Pairs of samples of different classes: what is held out has its neighbor, of the other class, to learn from."""
+    A, t = np.repeat(np.arange(40.0), 2)[:, None], np.arange(80) % 2
+    A[1::2] += 0.01
+    model = SparseKernelFisher(kernel=Gaussian(length_scale=0.2), alpha=1e-3)
+    with pytest.warns(UserWarning, match=r"SparseKernelFisher: cross-validated scores.*midpoint rule is used"):
+        model.fit(A, t)
+    assert model.held_out_error_ > 0.5
+
+
 def test_classes_too_small_to_calibrate_on_have_the_midpoint_rule():
     """Four samples of a class: the threshold is the midpoint of the targets, as in the paper."""
     rows = np.r_[np.flatnonzero(Y == 0)[:40], np.flatnonzero(Y == 1)[:4]]

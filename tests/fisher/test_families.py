@@ -34,17 +34,6 @@ def test_penalties_follow_the_units_of_kernel_and_targets(q, columns):
         np.testing.assert_allclose(other.coef, one.coef * 2 / 3, rtol=1e-4, atol=1e-6)
 
 
-def test_what_is_compared_and_what_is_taken_without_a_comparison():
-    assert LqFamily().default == 3
-    assert LqFamily(penalty=0.1).default == 0
-    assert LqFamily(penalty=0.1).settings(5.0, 2.0) == (0.1,)
-    assert ForwardFamily(7).settings(1.0, 1.0) == (7,)
-    assert ForwardFamily(7).default == 0
-    assert ForwardFamily().default == 9
-    assert ForwardFamily(max_vectors=4).settings(1.0, 1.0) == (1, 2, 3, 4)
-    assert ForwardFamily(max_vectors=4).default == 3
-
-
 def test_forward_machines_have_the_sizes_asked_for(columns):
     K, Y, weights = columns
     machines = list(ForwardFamily().path(K, Y, weights, (1, 2, 5)))
