@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -130,7 +130,7 @@ def select_setting(
     return Selected(
         candidates,
         settings[s],
-        replace(_trace(grid.widths, settings, family.axis, {**paths, k: path}), chosen=(k, s)),
+        _trace(grid.widths, settings, family.axis, {**paths, k: path}, (k, s)),
         path.held_out([s] * path.n_folds, targets),
         path.held_out(others, targets),
     )
@@ -332,9 +332,15 @@ def _table(paths: Sequence[CrossValidated | None], n_settings: int) -> tuple[Arr
     return error, std_error, size
 
 
-def _trace(widths: tuple[float, ...], settings: tuple[float, ...], axis: str, paths: dict[int, CrossValidated]) -> Path:
-    """The record of all errors; nothing is chosen yet."""
+def _trace(
+    widths: tuple[float, ...],
+    settings: tuple[float, ...],
+    axis: str,
+    paths: dict[int, CrossValidated],
+    chosen: tuple[int, int] = (0, 0),
+) -> Path:
+    """The record of all errors."""
     error, std_error, size = _table([paths.get(k) for k in range(len(widths))], len(settings))
     axes = {"length_scale": widths, axis: settings}
     sizes = None if axis == "n_vectors" else size
-    return Path(axes, error, std_error, chosen=(0, 0), size=sizes, measure="cross-validated error")
+    return Path(axes, error, std_error, chosen, size=sizes, measure="cross-validated error")

@@ -16,7 +16,6 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
 from fewkern.base import constraints, held_out_scores, importances_of
-from fewkern.core.conformal import HeldOutScores
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import fit_background
 from fewkern.core.kernel import Kernel
@@ -29,7 +28,6 @@ from fewkern.core.statistics import Statistics
 from fewkern.fisher.cross_validation import CVPlan, Family, Selected, absent_class, cross_validate, select_setting
 from fewkern.fisher.problem import Candidates, Discriminant, Ending
 from fewkern.fisher.targets import FisherTargets, fisher_targets, fit_posterior
-from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
@@ -72,8 +70,11 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Discri
         fitted = _fit_to_all(population, samples.X, candidates, targets, fitted, family)
     _warn_unless_converged(estimator, fitted.ending)
     expansion, estimator.class_scores_ = class_expansion(samples, candidates, fitted, posterior)
-    found = _held_out(selected.nested, posterior, estimator.class_scores_)
-    estimator.held_out_error_, estimator.held_out_scores_ = found
+    estimator.held_out_error_ = estimator.held_out_scores_ = None
+    if selected.nested is not None:
+        held_out = replace(selected.nested, values=posterior.scores(selected.nested.values))
+        estimator.held_out_error_ = held_out.error_rate()
+        estimator.held_out_scores_ = held_out_scores(estimator.class_scores_, held_out.values, held_out.samples)
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
     basis = choose_basis(samples, candidates.kernel, SelectionRule(rule="random", seed=seed), LEAST_VECTORS)
     estimator.novelty_ = novelty_of(samples, basis, samples.original(basis.basis()))
@@ -100,18 +101,6 @@ def _select_and_fit(
     path = cross_validate(samples, selected.candidates, plan.family, (fitted.setting,), folds)
     held_out = path.held_out([0] * path.n_folds, targets)
     return replace(selected, held_out=held_out, nested=held_out), fitted
-
-
-def _held_out(
-    nested: HeldOut | None, to_scores: ClassScores, class_scores: ClassScores
-) -> tuple[float | None, HeldOutScores | None]:
-    """Error of held-out samples, and their scores for ``predict_set``."""
-    if nested is None:
-        return None, None
-    samples, values = nested.samples, to_scores.scores(nested.values)
-    wrong = class_scores.codes(values) != samples.codes
-    error = float(np.sum(samples.weights * wrong) / np.sum(samples.weights))
-    return error, held_out_scores(class_scores, values, samples)
 
 
 def _fit_to_all(
