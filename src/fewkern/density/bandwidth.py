@@ -21,10 +21,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.neighbors import close_pairs
 from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
@@ -142,7 +142,7 @@ def ties_dominate(problem: DensityProblem) -> tuple[bool, int]:
     Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`. Samples are tied if they are much
     closer than the unit of the problem.
     """
-    i, j = cKDTree(problem.Z).query_pairs(_TIE_IN_SILVERMANS * problem.unit, output_type="ndarray").T
+    i, j = close_pairs(problem.Z, _TIE_IN_SILVERMANS * problem.unit)
     both, odds = problem.w[i] * problem.w[j], 1.0 / problem.rest
     smooth = float(np.sum(problem.w * problem.w)) + 2.0 * float(np.sum(both))
     sharp = float(np.sum(both * (odds[i] + odds[j])))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.namespace import Array
@@ -16,7 +19,6 @@ from fewkern.core.path import TOLERANCE, Stop
 from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.density.base import MAX_CANDIDATES, DensityEstimator, density_constraints
-from fewkern.density.edges import Supports, read_supports
 from fewkern.density.likelihood import choose_size, expectation_maximization, first_folds, grown, size_by_bic
 from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
 from fewkern.density.shape import SHAPE_ROWS, choose_shape
@@ -32,6 +34,38 @@ _HELD_OUT_ROWS = 4000
 _LEAST_SHAPE_ROWS = 20
 # Above as many features a shape takes minutes: every EM iteration decomposes a matrix of them.
 _MOST_SHAPE_FEATURES = 100
+
+
+def _bounds(column: Any, value: Any, x: Array) -> tuple[float, float]:
+    """The bounds of a feature with the samples ``x``; None stands for infinity."""
+    parts = value if isinstance(value, (tuple, list)) and len(value) == 2 else (None, None)
+    low, high = math.inf, -math.inf
+    if all(part is None or isinstance(part, Real) for part in parts):
+        low, high = (end if part is None else float(part) for part, end in zip(parts, (-math.inf, math.inf)))
+    if not low < high or not (math.isfinite(low) or math.isfinite(high)):
+        raise ValueError(
+            f"ForwardDensity: bounds of feature {column!r} must be two numbers (low, high), the first the smaller one, "
+            f"or None for one that there is not, got {value!r}."
+        )
+    outside = np.flatnonzero((x < x.dtype.type(low)) | (x > x.dtype.type(high)))
+    if len(outside):
+        raise ValueError(
+            f"ForwardDensity: feature {column!r} has bounds ({low:g}, {high:g}), but {len(outside)} of {len(x)} "
+            f"samples lie outside, the first with {x[outside[0]]:g}; widen the bounds, or remove these samples."
+        )
+    return low, high
+
+
+def cut_opposite(samples: Samples, periods: Array) -> Samples:
+    """Samples with periodic features cut opposite their circular mean, so that no cluster lies on the cut."""
+    X = samples.X.copy()
+    w = samples.weights.astype(float)
+    for d in np.flatnonzero(np.isfinite(periods)):
+        period, x = periods[d], X[:, d].astype(float)
+        turn = np.exp(2j * np.pi * np.remainder(x, period) / period)
+        middle = period * np.angle(w @ turn) / (2 * np.pi)
+        X[:, d] = middle + np.remainder(x - middle + 0.5 * period, period) - 0.5 * period
+    return replace(samples, X=X)
 
 
 class ForwardDensity(DensityEstimator):
@@ -169,7 +203,7 @@ class ForwardDensity(DensityEstimator):
         if isinstance(population, InMemory):
             samples = population.samples.on_host()
             supports = self._read_supports(samples.X)
-            population = InMemory(samples if supports is None else supports.cut(samples))
+            population = InMemory(samples if supports is None else cut_opposite(samples, supports[1]))
         elif self.bounds or self.periodic:
             raise ValueError(
                 "ForwardDensity: bounds and periodic need samples in memory, got a collection; compute() it first, or "
@@ -180,15 +214,35 @@ class ForwardDensity(DensityEstimator):
         rows = AllRows.of(population if population.n > samples.n else InMemory(samples), self.scale)
         return samples, replace(rows, scaling=replace(rows.scaling, supports=supports))
 
-    def _read_supports(self, X: Array) -> Supports | None:
-        """The parameters ``bounds`` and ``periodic``."""
-        found = read_supports("ForwardDensity", self.bounds, self.periodic, self._position, X)
-        if found is not None and self.scale == "whiten":
+    def _read_supports(self, X: Array) -> tuple[Array, Array] | None:
+        """``bounds`` (2, m) and ``periodic`` (m,), infinite where there are none, compared with samples."""
+        if not self.bounds and not self.periodic:
+            return None
+        m = X.shape[1]
+        ends, periods = np.array([[-math.inf], [math.inf]]) * np.ones(m), np.full(m, math.inf)
+        for word, given in (("bounds", self.bounds or {}), ("periodic", self.periodic or {})):
+            for column, value in given.items():
+                d = self._position(column)
+                if not isinstance(d, int) or not 0 <= d < m:
+                    raise ValueError(
+                        f"ForwardDensity: {word} names the feature {column!r}, but there are features 0 to {m - 1}."
+                    )
+                if word == "bounds":
+                    ends[:, d] = _bounds(column, value, X[:, d])
+                elif not isinstance(value, Real) or not 0 < float(value) < math.inf:
+                    raise ValueError(
+                        f"ForwardDensity: the period of feature {column!r} must be a positive number, got {value!r}."
+                    )
+                elif np.any(np.isfinite(ends[:, d])):
+                    raise ValueError(f"ForwardDensity: feature {column!r} has bounds and a period; give one of them.")
+                else:
+                    periods[d] = float(value)
+        if self.scale == "whiten":
             raise ValueError(
                 "ForwardDensity: bounds and periodic need kernels that are products over the features, got "
                 'scale="whiten"; use scale="std".'
             )
-        return found
+        return ends, periods
 
     def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
         self.scale_ = "std" if self.scale == "auto" else self.scale

@@ -17,7 +17,7 @@ from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
-from fewkern.density.edges import Edge, Supports, edges_of
+from fewkern.density.edges import Edge, edges_of
 from fewkern.density.mixture import KernelMixture, squared_distances
 
 Sum = TypeVar("Sum")
@@ -225,7 +225,8 @@ class Scaling:
     """Number of constant features (with "whiten": of constant directions)."""
     reach: float
     """Largest distance of a sample from the mean in one feature."""
-    supports: Supports | None = None
+    supports: tuple[Array, Array] | None = None
+    """Bounds ``(2, m)`` and periods ``(m,)`` of the features, infinite where there are none."""
 
     def apply(self, X: Array) -> Array:
         """``X`` in the scaled space."""
@@ -246,10 +247,10 @@ class Scaling:
     def problem(self, samples: Samples) -> DensityProblem:
         """The samples as the algorithms take them."""
         X, w = _double(samples)
-        problem, found = DensityProblem.of(self.apply(X), w), self.supports
-        if found is None:
+        problem = DensityProblem.of(self.apply(X), w)
+        if self.supports is None:
             return problem
-        return replace(problem, edges=edges_of(found.bounds, found.periods, self.mean, self.transform))
+        return replace(problem, edges=edges_of(*self.supports, self.mean, self.transform))
 
     def mixture(self, found: RoundMixture, samples: Samples) -> KernelMixture:
         """The density in the units of the data; centers that are samples equal those samples exactly."""
@@ -261,7 +262,12 @@ class Scaling:
         weights = found.weights / np.sum(found.weights)
         weights, bandwidths, transform = (a.astype(X.dtype) for a in (weights, found.bandwidths, self.transform))
         mixture = KernelMixture(vectors, weights, bandwidths, transform, indices)
-        return mixture if self.supports is None else replace(mixture, **self.supports.inside(vectors))
+        if self.supports is None:
+            return mixture
+        bounds, periods = (part.astype(X.dtype) for part in self.supports)
+        finite = np.isfinite(periods)
+        wrapped = np.where(finite, np.remainder(vectors, np.where(finite, periods, 1)), vectors)
+        return replace(mixture, vectors=np.clip(wrapped, *bounds), bounds=bounds, periods=periods)
 
 
 @dataclass(frozen=True)
