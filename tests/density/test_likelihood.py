@@ -124,6 +124,8 @@ def test_size_by_held_out_likelihood():
     assert stop is Stop.ERROR
     assert len(error) - 1 - int(np.argmin(penalized)) == 4
     assert steps == list(range(1, len(error) + 1))
+    # where a kernel costs more than it gains, four steps after the first one
+    assert len(_choose(problem, folds, tolerance=60.0)[0].error) == 5
     best = int(np.argmin(error))
     allowed = 0.5 * np.maximum(path.spread, cost * (best - np.arange(len(error))))
     assert path.setting["n_vectors"] == next(k + 1 for k in range(len(error)) if error[k] - error[best] <= allowed[k])

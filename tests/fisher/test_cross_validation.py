@@ -173,6 +173,9 @@ def test_widths_are_compared_within_the_budget():
     compared = [([0.30, 0.05], [2, 9]), ([0.20, 0.10], [2, 9]), ([0.40, 0.30], [3, 9])]
     paths = {k: path_of(*path) for k, path in enumerate(compared)}
     assert [plan(max_vectors=m).best_width(paths, PENALTIES) for m in (9, 8, 2, 1)] == [0, 1, 1, 1]
+    # none is within it: the smallest model of every width
+    paths[0] = path_of([0.10, 0.05], [3, 9])
+    assert plan(max_vectors=1).best_width(paths, PENALTIES) == 0
 
 
 @pytest.mark.parametrize("family", [LqFamily(), ForwardFamily(max_vectors=8)], ids=lambda f: f.axis)

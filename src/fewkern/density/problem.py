@@ -265,9 +265,8 @@ class Scaling:
         if self.supports is None:
             return mixture
         bounds, periods = (part.astype(X.dtype) for part in self.supports)
-        finite = np.isfinite(periods)
-        wrapped = np.where(finite, np.remainder(vectors, np.where(finite, periods, 1)), vectors)
-        return replace(mixture, vectors=np.clip(wrapped, *bounds), bounds=bounds, periods=periods)
+        # a center at a bound may be beyond it by rounding
+        return replace(mixture, vectors=np.clip(vectors, *bounds), bounds=bounds, periods=periods)
 
 
 @dataclass(frozen=True)
