@@ -4,6 +4,7 @@ import copy
 import ctypes
 import functools
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from fewkern import FeatureVectorRegressor, KernelClassifier, KernelRegressor, load, save, to_c
 from tests.io.running import COMPILER, SANITIZED, STRICT, TYPES, Compiled, compile_library
 
+pytestmark = pytest.mark.filterwarnings("ignore:to_c. update=True begins with coefficients of least squares")
 LOOP = """
 void m_loop(const T *X, const Y *y, int n, T forgetting);
 void m_loop(const T *X, const Y *y, int n, T forgetting)
@@ -191,6 +193,19 @@ def test_inside_of_a_pipeline(tmp_path):
     np.testing.assert_allclose(device.values(new, 1)[:, 0], pipe.decision_function(new), atol=1e-7)
     proba = device.run.write("predict_proba", new, 2)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+
+def test_logistic_regression_cannot_be_updated(tmp_path):
+    X, y = data(300, 0, "two")
+    model = fitted("two")
+    assert model.loss_ == "logistic"
+    with pytest.warns(UserWarning, match="update=True begins with .* least squares .* which this KernelClassifier has"):
+        to_c(model, update=True)
+    model = KernelClassifier().partial_fit(X, y, basis=model.basis_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        device = Device(tmp_path, model, "two")
+    np.testing.assert_allclose(device.run.write("predict_proba", X, 2), model.predict_proba(X), atol=1e-9)
 
 
 def test_what_cannot_learn_is_refused(tmp_path):

@@ -64,11 +64,16 @@ def test_tables_with_texts(tmp_path):
     X, y = make_banana(100, random_state=0)
     frame = pandas.DataFrame({"size": X[:, 0], "wood": np.where(X[:, 1] > 0, "ash", "birch").astype(object), "y": y})
     frame.loc[frame.index[::7], "size"] = np.nan
+    frame["price"] = [f"{price:.2f} €" for price in 900 + 50 * X[:, 1]]
+    frame["day"] = pandas.date_range("2024-01-01", periods=100).astype(str)
     model = fewkern.TableModel(max_vectors=5, holdout=0).fit(frame, "y")
     write(tmp_path, model, frame)
     assert differing(tmp_path) == 0
-    with pytest.raises(ValueError, match="to_c_test: X has no column 'size', an input of the file"):
-        to_c_test(model, frame[["wood"]])
+    with pytest.raises(ValueError, match="the table lacks the column 'size' that the model was fitted with"):
+        to_c_test(model, frame.drop(columns="size"))
+    numbers = KernelRegressor(n_vectors=3).fit(frame[["y"]], X[:, 0])
+    with pytest.raises(ValueError, match="to_c_test: X has no column 'y', an input of the file"):
+        to_c_test(numbers, frame[["size"]])
     with pytest.raises(TypeError, match="to_c_test: X must be rows for the model, got 'test"):
         to_c_test(model, "test.c", X)
     with pytest.raises(ValueError, match="to_c_test: X has no rows"):

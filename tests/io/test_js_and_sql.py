@@ -158,6 +158,8 @@ def test_numbers_of_json_and_names_of_columns(tmp_path):
     assert json.loads(text.split("const model = ")[1].split(";\n")[0])["columns"] == ["x0"]
     by_name = run_js(tmp_path, text, [{"x0": 0.25}], ["variable"])["variable"]
     np.testing.assert_allclose(by_name[:, 0], model.predict([[0.25]]), atol=1e-12)
+    with pytest.raises(AssertionError, match="RangeError: no column x0; null is a missing cell"):
+        run_js(tmp_path, text, [{"X0": 0.25}], ["variable"])
 
 
 def test_far_away_and_missing_cells_in_sql():

@@ -29,7 +29,7 @@ def test_a_classifier_of_a_table_takes_the_cells_of_the_table(tmp_path):
     assert f"written: out.c ({len(text):,} bytes)" in result.stdout
     assert " *   0  colour\n *   1  x0\n *   2  x1\n" in text
     assert "x[0] is a text: put side_code(0, text) there. Its 2 categories:" in text
-    assert " * A missing number is NaN: the median of its column is put in its place." in text
+    assert "A missing number (NaN; null in JavaScript, NULL in SQL) is replaced by the median of its column." in text
     model = fewkern.load("fewkern-model.npz")
     codes = frame["colour"].map({"blue": 0, "red": 1}).fillna(-1)
     X = np.column_stack([codes, frame["x0"], frame["x1"]])

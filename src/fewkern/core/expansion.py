@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -148,6 +149,8 @@ class Prepared:
     """Notes for users of the exported model."""
     inputs: Any = None
     """How the inputs become features (``fewkern.io.plan.Inputs``); None: they are the features."""
+    rows: Callable[[Any], Any] | None = None
+    """From rows as the model takes them to a data frame of the inputs; None: they are the same."""
 
 
 @runtime_checkable

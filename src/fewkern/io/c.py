@@ -12,6 +12,7 @@ import numpy as np
 
 from fewkern._version import __version__
 from fewkern.arrays.namespace import to_numpy
+from fewkern.core.expansion import Preparing
 from fewkern.io.c_learning import LearningWriter, learning
 from fewkern.io.c_text import c_header, c_lines, c_number
 from fewkern.io.c_writer import CWriter
@@ -107,7 +108,8 @@ def to_c(
     number is not finite, or ``forgetting`` is not in (0, 1]. ``model_error`` is the mean squared error, or the error
     rate, that began as ``held_out_error_``. ``model_state()`` gives ``model_N_STATE`` numbers to send to another device
     with the same file, for its ``model_merge``, which adds them up as ``merge`` does: the samples that the file was
-    fitted to count in both. The factor of the probabilities stays.
+    fitted to count in both. The factor of the probabilities stays. Coefficients of logistic regression (``loss_`` of a
+    classifier after ``fit``) cannot be updated: the file begins with those of least squares, and a warning says so.
 
     With ``dtype="int16"`` a sample is ``int16_t``, values are ``int32_t`` and probabilities ``uint16_t``, each a number
     times a power of two that the head of the file names; ``model_quantize`` and ``model_dequantize`` convert samples
@@ -247,7 +249,8 @@ def to_c_test(
         raise ValueError("to_c_test: X has no rows; give some to test the file on.")
     places = np.unique(np.linspace(0, n - 1, _ROWS).astype(int))
     rows = X.iloc[places] if hasattr(X, "iloc") else np.asarray(X)[places]
-    cells = _cells(described, rows)
+    preparing = model.prepared() if isinstance(model, Preparing) else None
+    cells = _cells(described, rows if preparing is None or preparing.rows is None else preparing.rows(rows))
     truth: np.ndarray[Any, Any]
     if dtype == "int16":
         numbers = fixed(described, "to_c_test")
@@ -290,7 +293,7 @@ def _cells(described: Plan, rows: Any) -> Vector:
     if hasattr(rows, "columns") and names is not None:
         absent = [name for name in names if name not in rows.columns]
         if absent:
-            raise ValueError(f"to_c_test: X has no column {absent[0]!r}, an input of the file (a date has several).")
+            raise ValueError(f"to_c_test: X has no column {absent[0]!r}, an input of the file.")
         rows = rows[list(names)]
     table = np.asarray(rows, dtype=object)
     texts = {} if described.inputs is None else described.inputs.texts

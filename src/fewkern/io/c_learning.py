@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,6 +53,14 @@ def learning(model: Any, caller: str) -> Learning:
         raise ValueError(f"{caller}: update=True needs a model that was fitted to dense samples, not sparse ones.")
     sums = sums_before(model)
     assert sums is not None
+    if getattr(model, "loss_", None) == "logistic":
+        warnings.warn(
+            f"{caller}: update=True begins with coefficients of least squares on the same vectors, because those of "
+            f"logistic regression, which this {name} has, cannot be updated: its predictions differ; those of a model "
+            "fitted by partial_fit do not.",
+            UserWarning,
+            stacklevel=3,
+        )
     found = sums.solution()
     C = np.asarray(to_numpy(found.factor), float)
     upper = C.T[np.triu_indices(len(C))]

@@ -3,7 +3,10 @@
 
 function inputs(x) {
   /* from an array, or an object by the names of the columns, to numbers */
-  const row = Array.isArray(x) || ArrayBuffer.isView(x) ? x : model.columns.map((name) => x[name]);
+  const row = Array.isArray(x) || ArrayBuffer.isView(x) ? x : model.columns.map((name) => {
+    if (!(name in x)) throw new RangeError(`no column ${name}; null is a missing cell`);
+    return x[name];
+  });
   if (row.length !== model.columns.length) {
     throw new RangeError(`expected ${model.columns.length} columns, got ${row.length}`);
   }

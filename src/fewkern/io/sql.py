@@ -35,7 +35,8 @@ def to_sql(
     ----------
     model : fitted classifier, regressor or transformer of fewkern
         Or a pipeline or a model of tables, as in :func:`to_c`. Columns have the names that the model was fitted with,
-        else ``x0``, ``x1``, ... Missing numbers are ``NULL``; texts are given as they are.
+        else ``x0``, ``x1``, ... Missing numbers are ``NULL``; texts are given as they are. Of a date in a table there
+        are several columns, such as ``"since (day)"``, which the head of the file describes.
     path : str, path or None, default None
         If given, also write the expression to this file, below a comment.
     output : {"predict", "predict_proba", "decision", "transform"}, default "predict"
@@ -54,7 +55,9 @@ def to_sql(
     The expression uses ``exp``, ``abs``, ``coalesce``, ``CASE`` and ``CAST``, and refers to the columns of the query
     around it. SQLite has ``exp`` if it was built with its math functions (the command line tool is); elsewhere register
     one: ``connection.create_function("exp", 1, math.exp)``. Tested with SQLite, and tried with DuckDB; PostgreSQL has
-    the same functions and quotes. Densities and the kernel ``LinearSpline`` are refused.
+    the same functions and quotes. SQLite takes a quoted name that is no column for a text, and gives a wrong value
+    instead of an error: look first whether the table has all columns. Densities and the kernel ``LinearSpline`` are
+    refused.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from fewkern.arrays.storable import storable
 from fewkern.core import population
 from fewkern.core.expansion import Prepared, Standardization
 from fewkern.io.plan import Copy, Inputs, Lookup
-from fewkern.tables.cells import text_of_day
+from fewkern.tables.cells import text_of_day, texts
 from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, NumberColumn
 from fewkern.tables.frames import as_dask_frame, as_frame, as_parts, cut_short, draw_rows, listed, nearest, pandas
 from fewkern.tables.schema import Schema, infer_schema
@@ -291,14 +292,27 @@ def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepar
             names += column.features
             notes.append(_about_dates(column))
     if fill:
-        notes.append("A missing number is NaN: the median of its column is put in its place.")
+        notes.append("A missing number (NaN; null in JavaScript, NULL in SQL) is replaced by the median of its column.")
     if texts:
         notes.append("A missing category is a text that is none of the categories.")
     standard = Standardization(np.asarray(encoder.mean_, float), 1.0 / np.asarray(encoder.scale_, float))
     # per unit of the columns of the table, not of the standardized ones
     log_unit = -float(np.log(encoder.scale_).sum())
     inputs = Inputs(len(names), tuple(parts), texts) if fill else None
-    return Prepared(estimator, standard, tuple(names), log_unit, tuple(notes), inputs)
+    return Prepared(estimator, standard, tuple(names), log_unit, tuple(notes), inputs, partial(_inputs_of, encoder))
+
+
+def _inputs_of(encoder: TableEncoder, X: Any) -> Any:
+    """A data frame with the inputs of an exported model: texts as they are compared, and numbers, NaN where missing."""
+    frame = encoder.frame(X)
+    found, cells = encode(encoder.columns_, frame), {}
+    for k, column in enumerate(encoder.columns_):
+        if isinstance(column, CategoryColumn):
+            cells[column.name] = texts(frame[column.name])
+        else:
+            values = found.values[:, encoder.features_of(column.name)]
+            cells |= zip(column.features, np.where(found.missing[:, k], np.nan, values.T))
+    return pandas().DataFrame(cells)
 
 
 def _about_dates(column: DateColumn) -> str:

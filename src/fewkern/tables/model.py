@@ -335,7 +335,7 @@ class TableModel(Predicting, BaseEstimator):
         """Write the model in the language of the suffix of ``path``.
 
         ``.onnx``: :func:`fewkern.to_onnx`, ``.c``: :func:`fewkern.to_c`, ``.js`` and ``.mjs``: :func:`fewkern.to_js`,
-        ``.sql``: :func:`fewkern.to_sql`.
+        ``.sql``: :func:`fewkern.to_sql`. These functions take a TableModel, too, and have further parameters.
         """
         options = {"dtype": dtype, "coverage": coverage, "false_alarms": false_alarms}
         in_c = {"name": name} if Path(path).suffix.lower() in (".c", ".ino") else {}
