@@ -16,7 +16,7 @@ from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import ForwardKernelFisher, SparseKernelFisher
 from fewkern.datasets import make_ringnorm, make_waveform
 from fewkern.fisher.lq import lq_fit
-from fewkern.fisher.problem import FittedDiscriminant, penalized_problem, ridge_rows
+from fewkern.fisher.problem import Discriminant, penalized_problem, ridge_rows
 from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
 
@@ -68,7 +68,7 @@ def against_plain(n: int = 1500, rho: float = 0.01) -> None:
         Y = fisher_targets(codes, 2, np.ones(n)).rows(codes)
         for q, goal in ((1.0, 100.0), (0.5, 30.0)):
             # q = .5 has many minima: from the start of (8)
-            def solve(K: Any = K, Y: Any = Y, q: float = q) -> FittedDiscriminant:
+            def solve(K: Any = K, Y: Any = Y, q: float = q) -> Discriminant:
                 return lq_fit(penalized_problem(K, Y), rho, q, start=None if q == 1 else ridge(K, Y, rho))
 
             fit, ours = solve(), best_of(solve, 5)

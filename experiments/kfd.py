@@ -37,7 +37,7 @@ from fewkern.fisher.cross_validation import Family, cross_validate
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import PENALTIES, LqFamily, lq_fit
 from fewkern.fisher.problem import Candidates, penalized_problem
-from fewkern.fisher.targets import fisher_targets, least_squares_scores
+from fewkern.fisher.targets import fisher_targets
 from fewkern.kernels import Gaussian
 from fewkern.select.paths import WIDTH_FACTORS
 
@@ -161,8 +161,7 @@ class _Machine:
         targets = fisher_targets(samples.codes, 2, samples.weights)
         machine = method.family.fit(candidates.K, targets.rows(samples.codes), samples.weights, setting)
         columns = candidates.kernel(every, samples.X[candidates.rows])
-        scores = least_squares_scores(targets)(machine.values(columns))
-        self.wrong = np.argmax(scores, axis=1) != data.codes
+        self.wrong = np.argmax(targets.posteriors(machine.values(columns)), axis=1) != data.codes
         self.retained = 100.0 * machine.size / samples.n
 
 

@@ -93,13 +93,6 @@ def test_a_grid_hopelessly_far_off_ends_at_its_edge(data, monkeypatch):
     assert len(path.axes["bandwidth"]) == 30 + 3 * 29
 
 
-def test_duplicates_that_drive_the_bandwidth_to_zero_are_named():
-    X = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 2, axis=0)
-    path, stop, tied_pairs = bandwidth.parzen_bandwidth(DensityProblem.of(X, np.ones(60)), "lscv")
-    assert (stop, tied_pairs) == (Stop.EDGE, 30)
-    assert (path.chosen, len(path.axes["bandwidth"])) == ((0,), 30)
-
-
 @pytest.mark.parametrize(("copies", "expected"), [(1, False), (4, False), (5, True)])
 def test_ties_dominate_exactly_when_the_inequality_says_so(copies, expected):
     rng = np.random.default_rng(1)
@@ -108,16 +101,6 @@ def test_ties_dominate_exactly_when_the_inequality_says_so(copies, expected):
     n, t, m = 60, copies, 4
     assert (4 * t / (n * (n - 1)) > 2 ** (-m / 2) * (n + 2 * t) / n**2) is expected
     assert bandwidth.ties_dominate(DensityProblem.of(X, np.ones(60))) == (expected, copies)
-
-
-@pytest.mark.parametrize("copies", [2, 3])
-@pytest.mark.parametrize("m", [2, 5, 20])
-def test_equal_samples_are_counted_exactly(m, copies):
-    """Their distance in an expanded square is not zero but rounding, and far from the origin much of it."""
-    X = np.repeat(3.0 * np.random.default_rng(m).normal(size=(100, m)) + 1.0, copies, axis=0)
-    problem = DensityProblem.of(X, np.ones(len(X)))
-    _, pairs = bandwidth.ties_dominate(replace(problem, unit=problem.silverman))
-    assert pairs == 100 * copies * (copies - 1) / 2
 
 
 def test_close_samples_are_not_equal_ones():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from fewkern import ForwardDensity, KernelMixture, ParzenDensity
+from fewkern import ForwardDensity, KernelMixture
 from fewkern.datasets import make_banana
 
 
@@ -54,24 +54,6 @@ def test_mean_and_samples_agree(mixture):
     np.testing.assert_allclose(drawn.mean(axis=0), mixture.mean(), atol=0.05)
     part = mixture.conditional({1: 0.3})
     np.testing.assert_allclose(part.sample(40_000, random_state=0).mean(axis=0), part.mean(), atol=0.05)
-
-
-def test_regression_by_a_conditional_mean():
-    """y = x^2 + noise: what is expected of y where x is known."""
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-1, 1, 1500)
-    density = ParzenDensity().fit(np.column_stack([x, x**2 + 0.05 * rng.standard_normal(1500)]))
-    for at in (-0.8, 0.0, 0.6):
-        assert density.conditional({0: at}).mean()[0] == pytest.approx(at**2, abs=0.08)
-
-
-@pytest.mark.parametrize("scale", ["std", "none", "whiten"])
-def test_every_scale_of_an_estimator(scale):
-    X, _ = make_banana(200)
-    density = ForwardDensity(scale=scale).fit(X)
-    x = X[:1]
-    product = density.marginal([0]).pdf(x[:, :1]) * density.conditional({0: x[0, 0]}).pdf(x[:, 1:])
-    np.testing.assert_allclose(product, density.pdf(x), rtol=1e-8)
 
 
 def test_features_by_name():

@@ -82,20 +82,6 @@ def test_pruning_changes_nothing_but_the_work(seed, monkeypatch):
     assert scored[0] < scored[1]
 
 
-def test_the_path_has_one_record_per_kernel_and_falling_scores(data):
-    found = _fit(data)
-    assert len(found.steps) == len(found.mixture.rows)
-    assert all(b.loo < a.loo for a, b in zip(found.steps, found.steps[1:]))
-    assert all(0 <= step.mixing <= 1 for step in found.steps)
-    weights = [1.0]  # (23)
-    for step in found.steps[1:]:
-        weights = [*(step.mixing * g for g in weights), 1 - step.mixing]
-    np.testing.assert_allclose(found.mixture.weights, weights, rtol=1e-12)
-    assert found.path.setting == {"n_vectors": len(found.steps)}
-    np.testing.assert_array_equal(found.path.spread, 0)
-    np.testing.assert_array_equal(found.path.error, [step.loo for step in found.steps])
-
-
 def test_safe_bandwidth_steps_never_raise_the_error(data):
     problem, target = data
     X, w = problem.Z, problem.w
@@ -160,34 +146,10 @@ def test_a_candidate_that_one_sample_decides_is_not_admissible():
     assert np.all(np.isfinite(loo))
 
 
-@pytest.mark.parametrize(("share", "admissible"), [(0.0, True), (1.0, True), (0.3, True), (-0.1, False), (1.1, False)])
-def test_mixing_numbers_from_zero_to_one_are_admissible(share, admissible):
-    """Where the target is exactly such a mixture the residuals vanish, and both estimates are its number."""
-    y = np.array([1.0, 0.5, 0.25, 2.0])
-    psi = np.array([0.5, 1.0, 0.5, 1.0])
-    target = share * y + (1 - share) * psi
-    loo, number, usable = constrained.score_candidates(psi[:, None], y, target, np.full(4, 0.25))
-    assert number[0] == pytest.approx(share, abs=1e-12)
-    assert loo[0] == pytest.approx(0.0, abs=1e-20)
-    assert bool(usable[0]) is admissible
-
-
 def entry_of(data, mixing=0.4):
     problem, target = data
     D = ((problem.Z - problem.Z[3]) ** 2).sum(axis=1)
     return KernelEntry(problem, target, problem.kernel(((problem.Z - problem.Z[40]) ** 2).sum(axis=1), 0.9), mixing, D)
-
-
-@pytest.mark.parametrize("width", [0.3, 0.8, 2.0])
-def test_the_bandwidth_step_is_gauss_newtons(data, width):
-    """(11) and (12) with the derivative (13) by differences."""
-    entry = entry_of(data)
-    K, e, loss = entry.at(width)
-    w, h = entry.problem.w, 1e-6
-    slope = (entry.at(width + h)[0] - entry.at(width - h)[0]) / (2 * h)
-    expected = 0.5 / 0.6 * (w @ (e * slope)) / (w @ slope**2)
-    assert entry.step(width, K, e) == pytest.approx(expected, rel=1e-6)
-    assert loss == pytest.approx(w @ (entry.target - 0.4 * entry.y - 0.6 * K) ** 2)
 
 
 def test_a_path_ends_where_the_score_rises(data):
@@ -197,14 +159,3 @@ def test_a_path_ends_where_the_score_rises(data):
     ended = _fit(data)
     assert (ended.stop, len(ended.steps)) == (Stop.ERROR, rise)
     assert (free.stop, len(free.steps)) == (Stop.LIMIT, 30)
-
-
-def test_the_first_kernel_is_the_candidate_nearest_to_the_target(data, monkeypatch):
-    problem, target = data
-    Psi = problem.kernel(((problem.Z[:, None] - problem.Z[None]) ** 2).sum(-1), 2.0 * UNIT)
-    monkeypatch.setattr(constrained, "tune_bandwidth", lambda entry, bandwidth, rule: bandwidth)
-    first = _fit(data, max_vectors=1)
-    assert first.steps[0].index == np.argmin(problem.w @ (target[:, None] - Psi) ** 2)
-    assert first.steps[0].bandwidth == pytest.approx(2.0 * UNIT)
-    assert first.steps[0].loo == pytest.approx((problem.w @ (target[:, None] - Psi) ** 2).min())
-    assert first.stop == Stop.LIMIT

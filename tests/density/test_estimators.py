@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.neighbors import KernelDensity
 
 from fewkern import (
@@ -22,7 +21,7 @@ from fewkern.core import population
 from fewkern.core.path import Path, Stop
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_gaussian_laplacian
-from fewkern.density import bandwidth, forward, paper
+from fewkern.density import bandwidth, paper
 from fewkern.density.problem import AllRows
 from fewkern.density.simplex import reduced_set_bandwidths
 
@@ -43,34 +42,22 @@ every_density = pytest.mark.parametrize("density", DENSITIES, ids=IDS)
 
 
 @every_density
-def test_fitted_attributes_agree_with_the_expansion(density):
+def test_prediction_reads_only_the_expansion(density):
     model = clone(density).fit(X, sample_weight=np.arange(200) >= 50)
+    assert isinstance(model.expansion_, KernelMixture)
     assert model.n_vectors_ == len(model.vectors_) == len(model.weights_) == len(model.bandwidths_)
-    assert abs(model.weights_.sum() - 1) <= 1e-12
-    assert np.all(model.weights_ >= 0)
-    assert np.all(model.bandwidths_ > 0)
-    assert isinstance(model.stop_, Stop)
-    assert isinstance(model.path_, Path)
-    assert set(model.path_.axes) <= {"bandwidth", "n_vectors"}
-    assert model.path_.error.shape == tuple(len(values) for values in model.path_.axes.values())
     if model.indices_ is not None:
         assert model.indices_.min() >= 50
         np.testing.assert_array_equal(model.vectors_, X[model.indices_])
-    assert isinstance(model.expansion_, KernelMixture)
-    assert model.expansion_.vectors is model.vectors_
-
-
-@every_density
-def test_prediction_reads_only_the_expansion(density):
-    model = clone(density).fit(X)
+    assert isinstance(model.stop_, Stop)
+    assert isinstance(model.path_, Path)
     other = clone(density)
     other.expansion_, other.n_features_in_ = model.expansion_, 2
-    np.testing.assert_array_equal(other.score_samples(X[:5]), model.score_samples(X[:5]))
+    log_p = other.score_samples(X)
+    np.testing.assert_array_equal(log_p, model.score_samples(X))
     np.testing.assert_array_equal(other.sample(3, random_state=0), model.sample(3, random_state=0))
-    log_p = model.score_samples(X)
-    np.testing.assert_allclose(model.pdf(X), np.exp(log_p))
-    assert model.score(X) == pytest.approx(log_p.sum())
-    assert np.all(np.isfinite(model.score_samples(np.array([[1e6, -1e6], [1e200, 0.0]]))))
+    np.testing.assert_allclose(other.pdf(X), np.exp(log_p))
+    assert other.score(X) == pytest.approx(log_p.sum())
 
 
 def test_whitening_makes_correlated_data_look_uncorrelated():
@@ -85,8 +72,6 @@ def test_whitening_makes_correlated_data_look_uncorrelated():
     np.testing.assert_allclose(whitened.score_samples(test @ mixing), expected, atol=1e-6)
     drawn = whitened.sample(20_000, random_state=0)
     np.testing.assert_allclose(np.cov(drawn.T), mixing.T @ mixing, atol=0.2 * 9)
-    with pytest.raises(ValueError, match="products over the features"):
-        whitened.cdf(Z)
 
 
 def test_parzen_equals_scikit_learn_at_the_same_bandwidth():
@@ -97,11 +82,6 @@ def test_parzen_equals_scikit_learn_at_the_same_bandwidth():
     weighted = ParzenDensity(scale="none", bandwidth=0.5).fit(X, sample_weight=weights)
     peer = KernelDensity(bandwidth=0.5, rtol=1e-12).fit(X, sample_weight=weights)
     np.testing.assert_allclose(weighted.score_samples(X[:20]), peer.score_samples(X[:20]), rtol=1e-9)
-
-
-@pytest.mark.parametrize("rule", ["lscv", "lscv-approximate", "likelihood", "silverman", "scott"])
-def test_every_rule_gives_a_sensible_bandwidth(rule):
-    assert 0.05 < ParzenDensity(bandwidth=rule).fit(X).bandwidth_ < 0.6
 
 
 def test_samples_follow_the_density():
@@ -149,25 +129,6 @@ def test_many_dimensions_do_not_collapse_to_one_kernel(m):
     assert model.score(data[600:]) > ParzenDensity(bandwidth="silverman").fit(data[:600]).score(data[600:]) + 100
 
 
-def test_images_are_better_than_parzen():
-    images, y = load_digits(return_X_y=True)
-    images = images[y == 3] + 0.3 * np.random.default_rng(0).normal(size=(np.sum(y == 3), 64))
-    model, parzen = ForwardDensity(scale="std").fit(images[::2]), ParzenDensity(bandwidth="silverman").fit(images[::2])
-    assert model.n_vectors_ > 1
-    assert model.score(images[1::2]) > parzen.score(images[1::2])
-    # hardly more rows than columns
-    assert ForwardDensity().fit(images[::2]).score(images[1::2]) > model.score(images[1::2])
-
-
-def test_many_samples_are_grown_on_a_part_and_fitted_on_all(monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", 100)
-    monkeypatch.setattr(forward, "_HELD_OUT_ROWS", 30)
-    model = ForwardDensity(random_state=1).fit(X)
-    # at a maximum of the likelihood of all samples, the mean of the mixture is that of the samples
-    np.testing.assert_allclose(model.weights_ @ model.vectors_, X.mean(axis=0), atol=0.02)
-    assert model.score(X) > ForwardDensity(max_vectors=1).fit(X).score(X)
-
-
 def test_splits_and_too_few_samples_for_folds():
     splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
     assert ForwardDensity(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
@@ -195,14 +156,6 @@ def test_candidates_are_drawn_where_there_are_more(density, place, name, monkeyp
     assert set(model.indices_) != set(other.indices_)
 
 
-def test_reduced_set_is_exact_and_its_bandwidth_cross_validated():
-    model = ReducedSetDensity().fit(X)
-    assert model.gap_ <= 1e-8
-    assert model.stop_ is Stop.CONVERGED
-    assert model.bandwidth_ == model.path_.axes["bandwidth"][int(np.argmin(model.path_.error))]
-    assert len(model.path_.axes["bandwidth"]) == 10
-
-
 def test_reduced_set_compares_bandwidths_on_the_candidates(monkeypatch):
     """The bandwidth of many samples is that of the candidates alone, less by what more samples allow."""
     monkeypatch.setattr(paper, "MAX_CANDIDATES", 80)
@@ -215,6 +168,8 @@ def test_reduced_set_compares_bandwidths_on_the_candidates(monkeypatch):
     np.testing.assert_allclose(density.path_.error * factor, path.error, rtol=1e-9)
     assert density.path_.chosen == path.chosen
     assert np.isin(density.indices_, drawn).all()
+    assert (density.gap_ <= 1e-8, density.stop_) == (True, Stop.CONVERGED)
+    assert density.bandwidth_ == density.path_.axes["bandwidth"][int(np.argmin(density.path_.error))]
 
 
 @pytest.mark.parametrize("n", [2, 3])
@@ -226,10 +181,6 @@ def test_reduced_set_of_too_few_samples_for_folds(n):
     for density in DENSITIES:  # two are enough for every density
         density = clone(density).set_params(bandwidth="silverman")
         assert np.all(np.isfinite(density.fit(X[:n]).score_samples(X[:n])))
-
-
-def test_orthogonal_weights_add_up_to_about_one():
-    assert OrthogonalForwardDensity().fit(X).total_ == pytest.approx(1, abs=0.3)
 
 
 @every_density
@@ -303,16 +254,20 @@ def test_hundreds_of_features_on_a_line_or_not(density):
 
 
 class TestDensityClassifier:
-    def test_bayes_rule(self):
-        Z, y = make_banana(300, random_state=0)
-        model = DensityClassifier().fit(Z, y)
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_bayes_rule(self, n_classes):
+        Z, y = make_banana(200, random_state=0)
+        y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
+        model = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(Z, y)
         shares = [np.mean(y == c) for c in model.classes_]
-        joint = np.column_stack([share * d.pdf(Z) for share, d in zip(shares, model.densities_)])
-        powers = joint**model.class_scores_.factor
+        joint = np.column_stack([np.log(share) + d.score_samples(Z) for share, d in zip(shares, model.densities_)])
+        np.testing.assert_allclose(model.predict_joint_log_proba(Z), joint)
+        scores = joint if n_classes == 3 else joint[:, 1] - joint[:, 0]
+        np.testing.assert_allclose(model.decision_function(Z), scores, atol=1e-9)
+        powers = np.exp(joint) ** model.class_scores_.factor
         np.testing.assert_allclose(model.predict_proba(Z), powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
         np.testing.assert_array_equal(model.predict(Z), model.classes_[joint.argmax(axis=1)])
         assert model.n_vectors_ == sum(d.n_vectors_ for d in model.densities_)
-        assert model.score(Z, y) > 0.85
         proba = model.predict_proba([[1e5, 1e5]])
         assert np.all(np.isfinite(proba))
         assert proba.sum() == pytest.approx(1)
@@ -335,23 +290,6 @@ class TestDensityClassifier:
         np.testing.assert_allclose(weighted.priors_, n * [3, 1] / (n * [3, 1]).sum())
 
     @pytest.mark.parametrize("n_classes", [2, 3])
-    def test_decision_function_and_joint_probabilities(self, n_classes):
-        Z, y = make_banana(200, random_state=0)
-        y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
-        model = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(Z, y)
-        joint = model.predict_joint_log_proba(Z)
-        np.testing.assert_allclose(
-            joint, np.column_stack([d.score_samples(Z) for d in model.densities_]) + np.log(model.priors_)
-        )
-        scores = model.decision_function(Z)
-        if n_classes == 2:
-            np.testing.assert_allclose(scores, joint[:, 1] - joint[:, 0], atol=1e-9)
-        else:
-            np.testing.assert_allclose(scores, joint)
-        np.testing.assert_allclose(np.exp(model.predict_log_proba(Z)), model.predict_proba(Z), atol=1e-12)
-        np.testing.assert_array_equal(model.predict(Z), model.classes_[joint.argmax(axis=1)])
-
-    @pytest.mark.parametrize("n_classes", [2, 3])
     def test_other_priors_change_the_odds_by_their_ratio(self, n_classes):
         Z, y = make_banana(200, random_state=0)
         y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
@@ -371,12 +309,6 @@ class TestDensityClassifier:
         assert model.class_scores_.factor < 0.5
         stated, right = model.predict_proba(Z[200:]).max(axis=1).mean(), model.score(Z[200:], y[200:])
         assert stated == pytest.approx(right, abs=0.08)
-
-    def test_classes_too_small_to_hold_out_are_not_calibrated(self):
-        model = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(
-            [[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1]
-        )
-        assert model.class_scores_.factor == 1.0
 
     def test_a_class_of_one_sample_is_an_error(self):
         with pytest.raises(ValueError, match="class 'rare' has fewer than two different samples"):

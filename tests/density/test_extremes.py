@@ -103,11 +103,3 @@ def test_a_constant_feature_near_the_largest_number_is_a_constant_feature(densit
         assert np.all(np.isfinite(model.score_samples(flat)))
         one = clone(density).set_params(scale=scale).fit(np.column_stack([X, np.ones(60)]))
         np.testing.assert_allclose(model.bandwidths_, one.bandwidths_)
-
-
-def test_no_shape_is_learned_from_one_sample_of_all_the_weight():
-    lumps = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [3.0]], 30, axis=0)
-    weights = np.random.default_rng(5).permutation(10.0 ** np.linspace(-300, 0, 60))
-    model = ForwardDensity(max_vectors=3).fit(lumps, sample_weight=weights)
-    assert model.scale_ == "std"
-    assert np.all(np.isfinite(model.score_samples(lumps)))

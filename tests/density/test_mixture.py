@@ -85,21 +85,6 @@ def test_inner_product_and_distance_equal_quadrature(transforms):
     assert p.l2_distance(q) == pytest.approx(q.l2_distance(p), rel=1e-9)
 
 
-def test_a_mixture_knows_its_size():
-    mixture = _mixture(np.ones(2))
-    assert (mixture.n_vectors, mixture.n_outputs, mixture.nbytes) == (4, 1, 8 * (8 + 4 + 4 + 2))
-
-
-def test_a_transform_of_either_sign_is_the_same_density():
-    centers, g, s = np.array([[0.0, 1.0], [2.0, 0.5]]), np.array([0.4, 0.6]), np.array([0.7, 1.1])
-    X = np.random.default_rng(0).normal(size=(6, 2))
-    one = KernelMixture(centers, g, s, np.array([2.0, 0.5]))
-    other = KernelMixture(centers, g, s, np.array([-2.0, 0.5]))
-    np.testing.assert_allclose(other.log_density(X), one.log_density(X), rtol=1e-12)
-    matrix = KernelMixture(centers, g, s, np.diag([2.0, -0.5]))
-    np.testing.assert_allclose(matrix.log_density(X), one.log_density(X), rtol=1e-12)
-
-
 def test_a_kernel_of_weight_zero_is_not_there():
     centers, s = np.array([[0.0], [3.0]]), np.array([1.0, 0.5])
     X = np.linspace(-2, 5, 9)[:, None]

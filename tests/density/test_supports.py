@@ -71,6 +71,8 @@ def test_two_features_with_different_supports():
     drawn = model.sample(2000, random_state=0)
     assert drawn.min() >= 0
     assert drawn[:, 0].max() < 24
+    assert model.vectors_.min() >= 0
+    assert model.vectors_[:, 0].max() < 24
     at = model.conditional({0: 1.0})
     joint = model.pdf([[1.0, 0.5]])[0]
     assert model.marginal([0]).pdf(np.array([[1.0]]))[0] * at.pdf(np.array([[0.5]]))[0] == pytest.approx(joint)

@@ -1,6 +1,5 @@
 """Short ways to the solvers, for tests."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,12 +8,6 @@ from fewkern.core.samples import Samples
 from fewkern.fisher.lasso import lasso_rows
 from fewkern.fisher.lq import lq_fit
 from fewkern.fisher.problem import penalized_problem, ridge_rows
-
-
-def problem_of(K, Y, gram):
-    """The penalized problem with or without the products of its columns."""
-    made = penalized_problem(K, Y)
-    return replace(made, gram=made.columns.T @ made.columns if gram else None)
 
 
 def lasso(problem, lam, start=None, **how):

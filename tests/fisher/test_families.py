@@ -5,8 +5,7 @@ import pytest
 
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.forward import ForwardFamily, forward_columns
-from fewkern.fisher.lq import PENALTIES, LqFamily, lq_fit
-from fewkern.fisher.problem import penalized_problem
+from fewkern.fisher.lq import PENALTIES, LqFamily
 from fewkern.kernels import Gaussian
 from tests.fisher.helpers import fit
 
@@ -35,17 +34,6 @@ def test_penalties_follow_the_units_of_kernel_and_targets(q, columns):
         np.testing.assert_allclose(other.coef, one.coef * 2 / 3, rtol=1e-4, atol=1e-6)
 
 
-def test_what_is_compared_and_what_is_taken_without_a_comparison():
-    assert LqFamily().default == 3
-    assert LqFamily(penalty=0.1).default == 0
-    assert LqFamily(penalty=0.1).settings(5.0, 2.0) == (0.1,)
-    assert ForwardFamily(7).settings(1.0, 1.0) == (7,)
-    assert ForwardFamily(7).default == 0
-    assert ForwardFamily().default == 9
-    assert ForwardFamily(max_vectors=4).settings(1.0, 1.0) == (1, 2, 3, 4)
-    assert ForwardFamily(max_vectors=4).default == 3
-
-
 def test_forward_machines_have_the_sizes_asked_for(columns):
     K, Y, weights = columns
     machines = list(ForwardFamily().path(K, Y, weights, (1, 2, 5)))
@@ -66,28 +54,6 @@ def test_a_forward_path_ends_with_its_columns(columns):
     assert family.fit(few, Y, weights, 20).size == 4
     # a path that ends before the only size asked for gives its largest machine
     assert [machine.size for machine in family.path(few, Y, weights, (20,))] == [4]
-
-
-def test_lq_machines_are_those_of_the_path(columns):
-    K, Y, weights = columns
-    family = LqFamily(1.0)
-    settings = (0.1, 0.01)
-    problem = penalized_problem(K, Y, weights)
-    for machine, penalty in zip(family.path(K, Y, weights, settings), settings):
-        np.testing.assert_allclose(machine.values(K), lq_fit(problem, penalty, 1.0).values(K), atol=1e-4)
-    fitted, fit = family.fit(K, Y, weights, 0.01), lq_fit(problem, 0.01, 1.0)
-    np.testing.assert_array_equal(fitted.coef, fit.coef)
-    assert (fitted.setting, fitted.objectives, fitted.ending) == (0.01, fit.objectives, fit.ending)
-
-
-def test_folds_of_the_row_lasso_are_rough(columns):
-    """Several classes, q = 1: the gap of the machines in the folds is 1e-2, that of the last one 1e-5."""
-    K, Y, weights = columns
-    two = np.hstack([Y, np.roll(Y, 7, axis=0)])
-    for targets, expected in ((two, 1e-2), (Y, 1e-7)):
-        (machine,) = LqFamily(1.0).path(K, targets, weights, (0.01,))
-        assert machine.ending.tol == expected
-    assert LqFamily(1.0).fit(K, two, weights, 0.01).ending.tol == 1e-5
 
 
 @pytest.mark.parametrize("family", [LqFamily(), LqFamily(1.0), ForwardFamily()])

@@ -1,12 +1,14 @@
-"""Targets of the kernel Fisher classifiers."""
+"""Targets of the kernel Fisher classifiers, and the way from the discriminant to probabilities."""
 
 import numpy as np
 import pytest
 
-from fewkern.fisher.targets import fisher_targets, least_squares_scores
+from fewkern.core.scores import class_values, softmax
+from fewkern.fisher.targets import fisher_targets, fit_posterior
 from fewkern.kernels import Gaussian
+from fewkern.select.leave_one_out import HeldOut
 from tests.fisher import helpers
-from tests.fisher.helpers import classes
+from tests.fisher.helpers import classes, labelled
 from tests.oracles import kfd
 
 
@@ -49,4 +51,67 @@ def test_a_discriminant_comes_back_from_its_posteriors(C):
     _, codes, w = classes(40, C)
     t = fisher_targets(codes, C, w)
     F = np.random.default_rng(0).standard_normal((40, C - 1))
-    np.testing.assert_allclose(t.values(least_squares_scores(t)(F)), F, atol=1e-12)
+    np.testing.assert_allclose(t.values(t.posteriors(F)), F, atol=1e-12)
+    np.testing.assert_allclose(t.posteriors(F).sum(axis=1), 1)
+    np.testing.assert_array_equal(t.posteriors(F).argmax(axis=1), t.midpoint_rule().codes(F))
+    small = 0.01 * F  # no posterior is negative there
+    np.testing.assert_allclose(t.posteriors(small), t.midpoint_rule().probabilities(small))
+
+
+def test_least_squares_posterior_is_a_half_at_the_papers_threshold():
+    _, codes, _ = classes(50, 2)
+    t = fisher_targets(codes, 2, np.ones(50))
+    n1, n2 = np.sum(codes == 1), np.sum(codes == 0)
+    threshold = 50 / 2 * (1 / n1 - 1 / n2)
+    np.testing.assert_allclose(t.posteriors(np.array([[threshold]])), [[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("C", [2, 3, 6])
+def test_logistic_scores_are_stationary(C):
+    """The gradient of -sum w log p / sum w + ridge |V|^2 / 2 is zero, for slopes of targets of unit scale."""
+    _, codes, w = classes(200, C, seed=2)
+    t = fisher_targets(codes, C, w)
+    F = 0.3 * t.rows(codes) + np.random.default_rng(3).standard_normal((200, C - 1))
+    found, _ = fit_posterior(HeldOut(F, labelled(F, codes, w)), t)
+    pull = (w / w.sum())[:, None] * (softmax(class_values(found.scores(F))) - np.eye(C)[codes])
+    slopes = class_values(found.weights)
+    np.testing.assert_allclose((F / t.scale).T @ pull + 1e-3 * slopes * t.scale, 0, atol=1e-8)
+    np.testing.assert_allclose(pull.sum(axis=0), 0, atol=1e-8)
+    assert C == 2 or abs(found.offset.sum()) < 1e-12
+
+
+def test_reversed_scores_fall_back_to_the_midpoint_rule():
+    _, codes, w = classes(80, 2)
+    t = fisher_targets(codes, 2, w)
+    noise = np.random.default_rng(0).standard_normal((80, 1))
+    for sign in (1.0, -1.0):
+        found, calibrated = fit_posterior(HeldOut(sign * t.rows(codes) + noise, labelled(noise, codes, w)), t)
+        assert calibrated == (sign > 0)
+        # a larger discriminant never makes the second class less likely
+        P = found.probabilities(np.linspace(-5, 5, 11)[:, None])[:, 1]
+        assert np.all(np.diff(P) >= 0)
+        assert P[-1] > P[0]
+
+
+def test_a_direction_without_signal_is_not_used():
+    """Three classes; held-out values separate the third from the others and reverse the first two."""
+    _, codes, w = classes(300, 3)
+    t = fisher_targets(codes, 3, w)
+    noise = np.random.default_rng(0).standard_normal((300, 2))
+    F = t.rows(codes) * [-0.05, 1.0] + 0.1 * noise
+    found, calibrated = fit_posterior(HeldOut(F, labelled(noise, codes, w)), t)
+    assert calibrated
+    ahead = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    scores = found.scores(ahead)
+    # the first direction sets class 1 against class 0: the link must not turn it round
+    assert scores[1, 1] - scores[1, 0] >= scores[0, 1] - scores[0, 0] - 1e-3
+    assert np.mean(found.codes(t.rows(codes)) == 2) == pytest.approx(np.mean(codes == 2))
+
+
+def test_without_held_out_samples_there_is_only_the_midpoint_rule():
+    _, codes, w = classes(30, 3)
+    t = fisher_targets(codes, 3, w)
+    found, calibrated = fit_posterior(None, t)
+    assert not calibrated
+    F = t.rows(codes)
+    np.testing.assert_allclose(found.probabilities(F), np.eye(3)[codes], atol=1e-12)

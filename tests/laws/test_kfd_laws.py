@@ -111,5 +111,5 @@ def test_forward_selection_lowers_the_residual_and_adds_up(data, limit):
     ratios = np.array(path.ratios)
     assert np.all(ratios >= -1e-12)
     assert len(set(path.order.tolist())) == len(path.order)
-    residual = Y - path.discriminant(path.size).values(K)
+    residual = Y - path.discriminant(limit).values(K)
     np.testing.assert_allclose(ratios.sum(), 1 - np.sum(residual**2) / np.sum(Y**2), atol=1e-6)

@@ -97,9 +97,6 @@ def forward_constrained(X, p, unit, gamma, *, eta=0.5, steps=5, mode="safe", max
             if mode == "abs":
                 s = max(abs(s + move), 0.02 * unit)
                 continue
-            if mode == "bracket":
-                s = max(s + move, 0.02 * unit)
-                continue
             for _ in range(7):
                 trial = min(max(s + move, 0.02 * unit), 1e3 * unit)
                 if np.sum((p - lam * y - (1 - lam) * kernel(j, trial)) ** 2) <= np.sum(e**2):

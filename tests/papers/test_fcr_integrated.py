@@ -1,8 +1,5 @@
 """FCR-ISE: objective and leave-one-out against the definitions, a falling path, bounds, cross-validation."""
 
-import itertools
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -52,12 +49,6 @@ def test_objective_of_every_step_is_that_of_the_definition(fitted):
     problem, steps = fitted
     for step in steps:
         assert step.objective == pytest.approx(_objective(problem, *_of(step.mixture)), rel=1e-9)
-
-
-def test_objective_falls_along_the_path(fitted):
-    values = [step.objective for step in fitted[1]]
-    assert len(values) > 3
-    assert all(b < a + 1e-12 for a, b in itertools.pairwise(values))
 
 
 def test_leave_one_out_terms_equal_deletion(fitted):
@@ -138,24 +129,6 @@ def test_size_is_the_smallest_within_the_tolerance(fitted, prefer):
     assert path.objectives == tuple(step.objective for step in steps)
 
 
-def test_candidates_limit_the_centers(fitted):
-    steps, _ = forward_integrated(replace(fitted[0], candidates=np.array([3, 10, 50, 70])))
-    assert set(steps[-1].mixture.rows) <= {3, 10, 50, 70}
-
-
-def test_blocks_change_nothing(fitted, monkeypatch):
-    problem, steps = fitted
-    monkeypatch.setattr(integrated, "row_blocks", lambda n, _: (slice(i, min(i + 17, n)) for i in range(0, n, 17)))
-    for step, again in zip(steps, forward_integrated(problem, max_vectors=8)[0], strict=True):
-        np.testing.assert_array_equal(again.mixture.rows, step.mixture.rows)
-        np.testing.assert_allclose(again.mixture.weights, step.mixture.weights, rtol=1e-9)
-
-
-def test_kernels_enter_at_the_floor_and_above():
-    assert entry_bandwidths(1.5, 2.0)[:3] == [3.0, 3.5, 4.0]
-    assert entry_bandwidths(9.0, 1.0) == [9.0]
-
-
 def test_cross_validation_scores_are_held_out_errors(monkeypatch):
     problem = _data(60)
     X, w = problem.Z, problem.w
@@ -190,10 +163,3 @@ def test_a_path_ends_after_so_many_steps_without_a_better_score(patience):
     if stop == Stop.ERROR:
         assert since == patience
     assert len(steps) <= 36
-
-
-def test_a_path_ends_at_its_size():
-    calls = []
-    steps, stop = forward_integrated(_data(), max_vectors=2, patience=None, step=calls.append)
-    assert (stop, steps[-1].size) == (Stop.LIMIT, 2)
-    assert calls == [step.size for step in steps]

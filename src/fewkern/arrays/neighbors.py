@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial import cKDTree
 
 from fewkern.arrays.linalg import neg_squared_distances
 from fewkern.arrays.namespace import Array, is_sparse
@@ -125,6 +126,12 @@ def sparse_edges(V: Any, like: Array) -> tuple[Array, Array, Array]:
     """Ends ``i > j`` and weights of the edges of a symmetric matrix, the weights in the precision of ``like``."""
     coo = sp.tril(V, k=-1).tocoo()
     return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data.astype(like.dtype)
+
+
+def close_pairs(X: Array, radius: float) -> tuple[Array, Array]:
+    """Every pair ``i < j`` of rows that are at most ``radius`` apart."""
+    i, j = cKDTree(X).query_pairs(radius, output_type="ndarray").T
+    return i, j
 
 
 def distinct_rows(X: Array) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ dimensions; an array ``(G, 2)`` holds those of ``G`` bandwidths.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.neighbors import close_pairs
 from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.density.mixture import squared_distances
@@ -88,19 +89,6 @@ def smallest_score(scores: Array) -> int:
     return int(np.lexsort((sign * size, sign))[0])
 
 
-def _pair_blocks(problem: DensityProblem, odds: Array) -> Iterator[tuple[int, Array, Array, Array]]:
-    """Every pair ``i < j`` of samples once, in blocks of rows ``i``; the columns ``j`` start where the rows do.
-
-    Yields the first row, the squared distances, :math:`w_i w_j` (zero where ``j <= i``), and that times the sum of both
-    ``odds``, which are ``1/(1 - w)``, or ones for the approximate form of (5).
-    """
-    Z, w, n = problem.Z, problem.w, problem.n
-    for rows in row_blocks(n, n):
-        both = np.triu(w[rows][:, None] * w[rows.start :][None, :], k=1)
-        left = both * (odds[rows][:, None] + odds[rows.start :][None, :])
-        yield rows.start, squared_distances(Z[rows], Z[rows.start :]), both, left
-
-
 def least_squares_scores(problem: DensityProblem, bandwidths: Array, exact: bool = True) -> Array:
     r"""Least-squares cross-validation, exactly or as the paper approximates it.
 
@@ -115,10 +103,14 @@ def least_squares_scores(problem: DensityProblem, bandwidths: Array, exact: bool
     Time ``O(G n^2 m)`` over pairs ``i < j`` in row blocks, one exponential per pair and bandwidth:
     the kernel of bandwidth ``s`` is the square of the exponential of bandwidth ``sqrt(2) s``.
     """
-    w, m = problem.w, problem.dim
+    Z, w, n, m = problem.Z, problem.w, problem.n, problem.dim
     odds = 1.0 / problem.rest if exact else np.ones_like(w)
     smooth, sharp = np.full(len(bandwidths), np.sum(w * w)), np.zeros(len(bandwidths))
-    for _, D, both, left in _pair_blocks(problem, odds):
+    for rows in row_blocks(n, n):
+        after = slice(rows.start, n)
+        both = np.triu(w[rows][:, None] * w[after][None, :], k=1)
+        left = both * (odds[rows][:, None] + odds[after][None, :])
+        D = squared_distances(Z[rows], Z[after])
         for q, bandwidth in enumerate(bandwidths):
             half = np.exp(D * (-0.25 / bandwidth**2))
             smooth[q] += 2.0 * np.sum(both * half)
@@ -150,21 +142,11 @@ def ties_dominate(problem: DensityProblem) -> tuple[bool, int]:
     Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`. Samples are tied if they are much
     closer than the unit of the problem.
     """
-    Z, w, limit = problem.Z, problem.w, (_TIE_IN_SILVERMANS * problem.unit) ** 2
-    # Distances come from an expanded square, in which equal samples may be apart by rounding. Pairs that are close by
-    # it are looked at again, coordinate by coordinate.
-    gap = Z - w @ Z
-    rounding = 8.0 * (problem.dim + 2) * np.finfo(Z.dtype).eps * float(np.max(np.sum(gap * gap, axis=1)))
-    pairs, smooth, sharp = 0, float(np.sum(w * w)), 0.0
-    for start, D, both, left in _pair_blocks(problem, 1.0 / problem.rest):
-        i, j = np.nonzero((D <= limit + rounding) & (both > 0))
-        parts = row_blocks(len(i), problem.dim)
-        apart = np.concatenate([np.sum((Z[i[part] + start] - Z[j[part] + start]) ** 2, axis=1) for part in parts])
-        i, j = i[apart <= limit], j[apart <= limit]
-        pairs += len(i)
-        smooth += 2.0 * float(np.sum(both[i, j]))
-        sharp += float(np.sum(left[i, j]))
-    return 2.0 * sharp > 2.0 ** (-problem.dim / 2) * smooth, pairs
+    i, j = close_pairs(problem.Z, _TIE_IN_SILVERMANS * problem.unit)
+    both, odds = problem.w[i] * problem.w[j], 1.0 / problem.rest
+    smooth = float(np.sum(problem.w * problem.w)) + 2.0 * float(np.sum(both))
+    sharp = float(np.sum(both * (odds[i] + odds[j])))
+    return 2.0 * sharp > 2.0 ** (-problem.dim / 2) * smooth, len(i)
 
 
 def _search(

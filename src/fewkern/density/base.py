@@ -75,7 +75,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         rng = random_generator(self.random_state)
         rows = self._shaped(rows, samples, rng)
         scaling = rows.scaling
-        problem = self._placed(scaling.problem(samples), scaling)
+        problem = scaling.problem(samples)
         self._check_bandwidths(problem, samples, bandwidth=self.bandwidth)
         self.path_, self.stop_ = self._parzen(problem, rng)
         self.bandwidth_ = self.path_.setting["bandwidth"]
@@ -83,7 +83,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         mixture = self._fit(problem, samples, rng)
         if rows.population.n > samples.n:
             mixture = self._fit_all_rows(mixture, problem, rows)
-        expansion = self._supported(scaling.mixture(mixture, samples))
+        expansion = scaling.mixture(mixture, samples)
         self._keep(expansion.like(X) if is_foreign(X) else expansion)
         return self
 
@@ -95,14 +95,6 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
     def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
         """The rows with a scaling that also gives the kernels a shape, where a method learns one."""
         return rows
-
-    def _placed(self, problem: DensityProblem, scaling: Scaling) -> DensityProblem:
-        """The problem with the bounds and periods of its features, where a method knows them."""
-        return problem
-
-    def _supported(self, expansion: KernelMixture) -> KernelMixture:
-        """The density with the bounds and periods of its features, where a method knows them."""
-        return expansion
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         """The kernels. ``samples`` are those of the problem, in the units of the data; its unit is Parzen's bandwidth.
@@ -178,9 +170,15 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
             )
         return path, stop
 
-    def _folds(self, samples: Samples, cv: Any) -> list[Fold]:
-        """The folds; none where there are too few samples for a number of folds."""
+    def _folds(self, samples: Samples, cv: Any, otherwise: str = "") -> list[Fold]:
+        """The folds; none where there are too few samples, with a warning that says what is done ``otherwise``."""
         folds = samples.folds(cv)
+        if not folds and otherwise:
+            warnings.warn(
+                f"{type(self).__name__}: {samples.n} samples of positive weight are too few for folds; {otherwise}",
+                UserWarning,
+                stacklevel=5,
+            )
         for k, (train, test) in enumerate(folds):
             if len(train) < 2 or not len(test):
                 raise ValueError(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from fewkern.arrays.linalg import class_sums
 from fewkern.arrays.namespace import Array, asarray_like, is_foreign, move_fields, namespace, to_numpy
 from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.progress import Step, progress
@@ -109,8 +108,17 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
         sample_weight : array of shape (n_samples,) or None
         """
         samples = check_labelled(self, X, y, sample_weight).on_host()
-        self._need_two_samples(samples)
-        priors, shares = check_priors(self, samples), _shares(samples)
+        degenerate = _degenerate_class(samples)
+        if degenerate is not None:
+            label = plain_label(to_numpy(self.classes_)[degenerate])
+            raise ValueError(
+                f"DensityClassifier: class {label!r} has fewer than two different samples "
+                "of positive weight, too few for a density; add samples, or drop the class."
+            )
+        codes: Array = samples.codes
+        mass = np.bincount(codes, weights=samples.weights)
+        shares = (mass / np.sum(mass)).astype(samples.weights.dtype)
+        priors = check_priors(self, samples)
         base = ForwardDensity(scale="std") if self.estimator is None else self.estimator
         with progress(self, "fitting densities", 1 + _FOLDS) as step:
             self.densities_ = _class_densities(base, samples)
@@ -128,24 +136,11 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
         if held_out is not None:
             self.held_out_scores_ = held_out_scores(self.class_scores_, held_out.values, held_out.samples, ratio)
         if is_foreign(X):
-            self._move(X)
+            self.expansion_, self.class_scores_ = self.expansion_.like(X), move_fields(self.class_scores_, X)
+            self.priors_ = asarray_like(self.priors_, X)
+            for density, mixture in zip(self.densities_, self.expansion_.mixtures):
+                density._keep(mixture)
         return self
-
-    def _move(self, X: Array) -> None:
-        """The fitted densities and scores in the array library of ``X``."""
-        self.expansion_, self.class_scores_ = self.expansion_.like(X), move_fields(self.class_scores_, X)
-        self.priors_ = asarray_like(self.priors_, X)
-        for density, mixture in zip(self.densities_, self.expansion_.mixtures):
-            density._keep(mixture)
-
-    def _need_two_samples(self, samples: Samples) -> None:
-        c = _degenerate_class(samples)
-        if c is not None:
-            label = plain_label(to_numpy(self.classes_)[c])
-            raise ValueError(
-                f"DensityClassifier: class {label!r} has fewer than two different samples "
-                "of positive weight, too few for a density; add samples, or drop the class."
-            )
 
     @rowwise
     def predict_joint_log_proba(self, X: Any) -> Array:
@@ -166,12 +161,6 @@ def _degenerate_class(samples: Samples) -> int | None:
         if own.n < 2 or np.all(own.X == own.X[0]):
             return c
     return None
-
-
-def _shares(samples: Samples) -> Array:
-    """Shares of the classes in the weights."""
-    mass = class_sums(samples.weights[:, None], samples.codes, samples.n_classes)[:, 0]
-    return mass / np.sum(mass)
 
 
 def _class_densities(base: Any, samples: Samples) -> tuple[Any, ...]:

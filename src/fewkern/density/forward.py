@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -14,17 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import progress
-from fewkern.arrays.sampling import Fold
 from fewkern.arrays.validation import StrOptions
 from fewkern.base import CONSTRAINTS
 from fewkern.core.path import TOLERANCE, Stop
 from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.density.base import MAX_CANDIDATES, DensityEstimator, density_constraints
-from fewkern.density.edges import edges_of
-from fewkern.density.likelihood import choose_size, expectation_maximization, forward_likelihood, grown
-from fewkern.density.mixture import KernelMixture
-from fewkern.density.problem import AllRows, DensityProblem, RoundMixture, Scaling
+from fewkern.density.likelihood import choose_size, expectation_maximization, first_folds, grown, size_by_bic
+from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
 from fewkern.density.shape import SHAPE_ROWS, choose_shape
 from fewkern.populations import weighted_population
 
@@ -40,88 +36,36 @@ _LEAST_SHAPE_ROWS = 20
 _MOST_SHAPE_FEATURES = 100
 
 
-@dataclass(frozen=True)
-class Supports:
-    """Where features can lie, in the units of the data; infinite numbers stand for no bound and no period."""
-
-    bounds: Array
-    """Shape ``(2, m)``."""
-    periods: Array
-    """Shape ``(m,)``."""
-
-    def cut(self, samples: Samples) -> Samples:
-        """Samples with periodic features cut opposite their circular mean, so that no cluster lies on the cut."""
-        X = samples.X.copy()
-        w = samples.weights.astype(float)
-        for d in np.flatnonzero(np.isfinite(self.periods)):
-            period, x = self.periods[d], X[:, d].astype(float)
-            turn = np.exp(2j * np.pi * np.remainder(x, period) / period)
-            middle = period * np.angle(w @ turn) / (2 * np.pi)
-            X[:, d] = middle + np.remainder(x - middle + 0.5 * period, period) - 0.5 * period
-        return replace(samples, X=X)
-
-    def place(self, problem: DensityProblem, scaling: Scaling) -> DensityProblem:
-        """The problem with the edges of its features."""
-        return replace(problem, edges=edges_of(self.bounds, self.periods, scaling.mean, scaling.transform))
-
-    def mixture(self, mixture: KernelMixture) -> KernelMixture:
-        """The density with these supports, its centers in the range."""
-        dtype = mixture.vectors.dtype
-        bounds, periods = self.bounds.astype(dtype), self.periods.astype(dtype)
-        vectors, finite = mixture.vectors, np.isfinite(periods)
-        wrapped = np.where(finite, np.remainder(vectors, np.where(finite, periods, 1)), vectors)
-        return replace(mixture, vectors=np.clip(wrapped, *bounds), bounds=bounds, periods=periods)
-
-
-def _pair(name: str, column: Any, value: Any) -> tuple[float, float]:
-    """Two bounds; None stands for infinity."""
-    parts = list(value) if isinstance(value, (tuple, list)) else []
-    numbers = [part for part in parts if part is None or (isinstance(part, Real) and not math.isnan(part))]
-    if len(numbers) == 2 == len(parts):
-        low, high = (-math.inf if parts[0] is None else float(parts[0])), (math.inf if parts[1] is None else parts[1])
-        if low < high and math.isfinite(high - low) | math.isfinite(low) | math.isfinite(high):
-            return float(low), float(high)
-    raise ValueError(
-        f"{name}: bounds of feature {column!r} must be two numbers (low, high), the first the smaller one, or None for "
-        f"one that there is not, got {value!r}."
-    )
-
-
-def read_supports(name: str, bounds: Any, periodic: Any, position: Callable[[Any], Any], X: Array) -> Supports | None:
-    """The parameters ``bounds`` and ``periodic`` of the estimator ``name``, compared with samples; None for neither.
-
-    ``position`` finds the position of a feature.
-    """
-    if not bounds and not periodic:
-        return None
-    m = X.shape[1]
-    ends, periods = np.array([[-math.inf], [math.inf]]) * np.ones(m), np.full(m, math.inf)
-    for word, given in (("bounds", bounds or {}), ("periodic", periodic or {})):
-        if not isinstance(given, Mapping):
-            raise TypeError(f"{name}: {word} must be a dict from features to numbers, got {type(given).__name__}.")
-        for column, value in given.items():
-            d = position(column)
-            if not isinstance(d, int) or not 0 <= d < m:
-                raise ValueError(f"{name}: {word} names the feature {column!r}, but there are features 0 to {m - 1}.")
-            if word == "bounds":
-                ends[:, d] = _pair(name, column, value)
-                _check_inside(name, column, X[:, d], ends[:, d].astype(X.dtype))
-            elif not isinstance(value, Real) or not 0 < float(value) < math.inf:
-                raise ValueError(f"{name}: the period of feature {column!r} must be a positive number, got {value!r}.")
-            elif np.any(np.isfinite(ends[:, d])):
-                raise ValueError(f"{name}: feature {column!r} has bounds and a period; give one of them.")
-            else:
-                periods[d] = float(value)
-    return Supports(ends, periods)
-
-
-def _check_inside(name: str, column: Any, x: Array, ends: Array) -> None:
-    outside = np.flatnonzero((x < ends[0]) | (x > ends[1]))
+def _bounds(column: Any, value: Any, x: Array) -> tuple[float, float]:
+    """The bounds of a feature with the samples ``x``; None stands for infinity."""
+    parts = value if isinstance(value, (tuple, list)) and len(value) == 2 else (None, None)
+    low, high = math.inf, -math.inf
+    if all(part is None or isinstance(part, Real) for part in parts):
+        low, high = (end if part is None else float(part) for part, end in zip(parts, (-math.inf, math.inf)))
+    if not low < high or not (math.isfinite(low) or math.isfinite(high)):
+        raise ValueError(
+            f"ForwardDensity: bounds of feature {column!r} must be two numbers (low, high), the first the smaller one, "
+            f"or None for one that there is not, got {value!r}."
+        )
+    outside = np.flatnonzero((x < x.dtype.type(low)) | (x > x.dtype.type(high)))
     if len(outside):
         raise ValueError(
-            f"{name}: feature {column!r} has bounds ({ends[0]:g}, {ends[1]:g}), but {len(outside)} of {len(x)} samples "
-            f"lie outside, the first with {x[outside[0]]:g}; widen the bounds, or remove these samples."
+            f"ForwardDensity: feature {column!r} has bounds ({low:g}, {high:g}), but {len(outside)} of {len(x)} "
+            f"samples lie outside, the first with {x[outside[0]]:g}; widen the bounds, or remove these samples."
         )
+    return low, high
+
+
+def cut_opposite(samples: Samples, periods: Array) -> Samples:
+    """Samples with periodic features cut opposite their circular mean, so that no cluster lies on the cut."""
+    X = samples.X.copy()
+    w = samples.weights.astype(float)
+    for d in np.flatnonzero(np.isfinite(periods)):
+        period, x = periods[d], X[:, d].astype(float)
+        turn = np.exp(2j * np.pi * np.remainder(x, period) / period)
+        middle = period * np.angle(w @ turn) / (2 * np.pi)
+        X[:, d] = middle + np.remainder(x - middle + 0.5 * period, period) - 0.5 * period
+    return replace(samples, X=X)
 
 
 class ForwardDensity(DensityEstimator):
@@ -231,9 +175,6 @@ class ForwardDensity(DensityEstimator):
         periodic=[None, dict],
     )
 
-    _transient = ("_supports",)
-    _supports: Supports | None = None
-
     def __init__(
         self,
         *,
@@ -258,9 +199,11 @@ class ForwardDensity(DensityEstimator):
         self.verbose = verbose
 
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, AllRows]:
-        population = weighted_population(self, X, sample_weight, minimum=2)
+        population, supports = weighted_population(self, X, sample_weight, minimum=2), None
         if isinstance(population, InMemory):
-            population = InMemory(self._read_supports(population.samples.on_host()))
+            samples = population.samples.on_host()
+            supports = self._read_supports(samples.X)
+            population = InMemory(samples if supports is None else cut_opposite(samples, supports[1]))
         elif self.bounds or self.periodic:
             raise ValueError(
                 "ForwardDensity: bounds and periodic need samples in memory, got a collection; compute() it first, or "
@@ -268,27 +211,46 @@ class ForwardDensity(DensityEstimator):
             )
         samples = population.sample
         # a collection of few rows is in memory now
-        return samples, AllRows.of(population if population.n > samples.n else InMemory(samples), self.scale)
+        rows = AllRows.of(population if population.n > samples.n else InMemory(samples), self.scale)
+        return samples, replace(rows, scaling=replace(rows.scaling, supports=supports))
 
-    def _read_supports(self, samples: Samples) -> Samples:
-        """Read ``bounds`` and ``periodic``; the samples in the range that they mean."""
-        found = self._supports = read_supports("ForwardDensity", self.bounds, self.periodic, self._position, samples.X)
-        if found is None:
-            return samples
+    def _read_supports(self, X: Array) -> tuple[Array, Array] | None:
+        """``bounds`` (2, m) and ``periodic`` (m,), infinite where there are none, compared with samples."""
+        if not self.bounds and not self.periodic:
+            return None
+        m = X.shape[1]
+        ends, periods = np.array([[-math.inf], [math.inf]]) * np.ones(m), np.full(m, math.inf)
+        for word, given in (("bounds", self.bounds or {}), ("periodic", self.periodic or {})):
+            for column, value in given.items():
+                d = self._position(column)
+                if not isinstance(d, int) or not 0 <= d < m:
+                    raise ValueError(
+                        f"ForwardDensity: {word} names the feature {column!r}, but there are features 0 to {m - 1}."
+                    )
+                if word == "bounds":
+                    ends[:, d] = _bounds(column, value, X[:, d])
+                elif not isinstance(value, Real) or not 0 < float(value) < math.inf:
+                    raise ValueError(
+                        f"ForwardDensity: the period of feature {column!r} must be a positive number, got {value!r}."
+                    )
+                elif np.any(np.isfinite(ends[:, d])):
+                    raise ValueError(f"ForwardDensity: feature {column!r} has bounds and a period; give one of them.")
+                else:
+                    periods[d] = float(value)
         if self.scale == "whiten":
             raise ValueError(
                 "ForwardDensity: bounds and periodic need kernels that are products over the features, got "
                 'scale="whiten"; use scale="std".'
             )
-        return found.cut(samples)
+        return ends, periods
 
     def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
         self.scale_ = "std" if self.scale == "auto" else self.scale
-        m = samples.X.shape[1]
-        plain = self._supports is not None or rows.scaling.constant or rows.effective_size < _LEAST_SHAPE_ROWS
+        m, scaling = samples.X.shape[1], rows.scaling
+        plain = scaling.supports is not None or scaling.constant or rows.effective_size < _LEAST_SHAPE_ROWS
         if self.scale != "auto" or plain or not 1 < m <= _MOST_SHAPE_FEATURES:
             return rows
-        problem = rows.scaling.problem(samples)
+        problem = scaling.problem(samples)
         chosen = problem.draw(SHAPE_ROWS, rng)
         problem = problem.part(chosen).with_candidates(MAX_CANDIDATES, rng)
         folds = samples.take(chosen).folds(5)
@@ -297,26 +259,25 @@ class ForwardDensity(DensityEstimator):
         if shape is None:
             return rows
         self.scale_ = "shape"
-        return replace(rows, scaling=rows.scaling.then(shape))
-
-    def _placed(self, problem: DensityProblem, scaling: Scaling) -> DensityProblem:
-        return problem if self._supports is None else self._supports.place(problem, scaling)
-
-    def _supported(self, expansion: KernelMixture) -> KernelMixture:
-        return expansion if self._supports is None else self._supports.mixture(expansion)
+        return replace(rows, scaling=scaling.then(shape))
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
-        floor, limit, folds = problem.least_bandwidth, self.max_vectors or 20, self._size_folds(samples)
+        floor, limit, folds = problem.least_bandwidth, self.max_vectors or 20, []
         self.least_bandwidth_ = floor * problem.unit
+        if isinstance(self.cv, str):
+            folds = self._folds(samples, 5)
+        elif self.cv is not None:
+            folds = self._folds(samples, self.cv, "the size is chosen without folds. Give more samples, or cv=None.")
+        folds = first_folds(folds, _HELD_OUT_ROWS)
         with progress(self, "comparing numbers of kernels", limit) as step:
             if folds:
                 self.path_, self.stop_ = choose_size(
                     problem, folds, floor=floor, max_vectors=limit, tolerance=TOLERANCE[self.prefer], step=step
                 )
-                start = grown(problem, floor, int(self.path_.setting["n_vectors"]))
             else:
-                start, self.path_, self.stop_ = forward_likelihood(problem, floor, limit, step)
+                self.path_, self.stop_ = size_by_bic(problem, floor, limit, step)
+            start = grown(problem, floor, int(self.path_.setting["n_vectors"]))
         found = expectation_maximization(problem, start, self.least_bandwidth_, _ITERATIONS, _LEAST_RISE)
         if found.stop is Stop.MAX_ITER:
             warnings.warn(
@@ -332,17 +293,3 @@ class ForwardDensity(DensityEstimator):
             narrowing = rows.narrowing(problem)
             self.bandwidth_, self.least_bandwidth_ = self.bandwidth_ * narrowing, self.least_bandwidth_ * narrowing
         return expectation_maximization(rows, mixture, self.least_bandwidth_, _MAX_PASSES, _LEAST_RISE).mixture
-
-    def _size_folds(self, samples: Samples) -> list[Fold]:
-        """The first folds that hold out enough samples; all of them for small data."""
-        automatic = isinstance(self.cv, str)
-        folds = [] if self.cv is None else self._folds(samples, 5 if automatic else self.cv)
-        if not folds and not automatic and self.cv is not None:
-            warnings.warn(
-                f"ForwardDensity: {samples.n} samples of positive weight are too few for folds; the size is chosen "
-                "without folds. Give more samples, or cv=None.",
-                UserWarning,
-                stacklevel=5,
-            )
-        held = np.cumsum([len(test) for _, test in folds])
-        return folds[: 1 + int(np.searchsorted(held, _HELD_OUT_ROWS))]

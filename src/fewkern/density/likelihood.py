@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -228,10 +228,31 @@ def grown(problem: DensityProblem, floor: float, size: int) -> RoundMixture:
     return growth.mixture
 
 
-def forward_likelihood(
+def first_folds(folds: list[Fold], rows: int) -> list[Fold]:
+    """The first folds that hold out as many ``rows``; all where they hold out fewer."""
+    held = np.cumsum([len(test) for _, test in folds])
+    return folds[: 1 + int(np.searchsorted(held, rows))]
+
+
+def held_out_log_densities(
+    problem: DensityProblem, folds: list[Fold], start: Callable[[DensityProblem], Growth], limit: int
+) -> Iterator[Array]:
+    """Log density of the held-out samples, fold after fold, for mixtures of 1, 2, ... kernels, at most ``limit``.
+
+    The mixtures of all folds grow together.
+    """
+    parts = [(start(problem.part(train)), problem.Z[list(test)]) for train, test in folds]
+    for size in range(min(limit, *(growth.problem.n for growth, _ in parts))):
+        if size:
+            for growth, _ in parts:
+                growth.grow()
+        yield np.concatenate([growth.log_density(Z) for growth, Z in parts])
+
+
+def size_by_bic(
     problem: DensityProblem, floor: float, max_vectors: int, step: Step = lambda _: None
-) -> tuple[RoundMixture, Path, Stop]:
-    """FCR-ML of the number of kernels of least BIC, which counts ``s (m + 2) - 1`` parameters.
+) -> tuple[Path, Stop]:
+    """The number of kernels of least BIC, which counts ``s (m + 2) - 1`` parameters.
 
     The path ends after three steps without a better BIC. ``step`` is called with the number of kernels.
 
@@ -239,21 +260,16 @@ def forward_likelihood(
     -----
     ``O(c)`` times 300 per entry and ``O(n s m)`` per EM iteration.
     """
-    growth, size = Growth(problem, floor), problem.effective_size
-    models, bic, stop = [growth.mixture], np.zeros(0), Stop.LIMIT
-    while True:
-        likelihood = float(problem.w @ log_density(problem.Z, growth.mixture))
-        bic = np.append(bic, (len(models) * (problem.dim + 2) - 1) * math.log(size) - 2.0 * size * likelihood)
-        best = int(np.argmin(bic))
-        if len(models) >= min(max_vectors, problem.n):
-            break
-        if len(bic) - 1 - best >= _BIC_PATIENCE:
+    rows, n = range(problem.n), problem.effective_size
+    bic, stop = np.zeros(0), Stop.LIMIT
+    for log_p in held_out_log_densities(problem, [(rows, rows)], partial(Growth, floor=floor), max_vectors):
+        parameters = (len(bic) + 1) * (problem.dim + 2) - 1
+        bic = np.append(bic, parameters * math.log(n) - 2.0 * n * float(problem.w @ log_p))
+        step(len(bic))
+        if len(bic) - 1 - int(np.argmin(bic)) >= _BIC_PATIENCE:
             stop = Stop.ERROR
             break
-        step(len(models))
-        growth.grow()
-        models.append(growth.mixture)
-    return models[best], size_path(bic, best, "Bayesian information criterion"), stop
+    return size_path(bic, int(np.argmin(bic)), "Bayesian information criterion"), stop
 
 
 def choose_size(
@@ -271,27 +287,19 @@ def choose_size(
     larger: ``(m + 2) / N`` per kernel, its parameters over the samples, and at most 0.02, because a gain of 2% in
     density is worth any number of parameters.
 
-    The mixtures of all folds grow together, by one kernel at a time, until their held-out likelihood less that cost has
-    not risen for four steps.
+    The mixtures grow until their held-out likelihood less that cost has not risen for four steps.
     """
-    parts = [(Growth(problem.part(train), floor), problem.Z[list(test)]) for train, test in folds]
     w = problem.held_out_weights(folds)
-    limit = min(max_vectors, *(growth.problem.n for growth, _ in parts))
     cost = min((problem.dim + 2) / problem.effective_size, 0.02)
     terms: list[Array] = []
-    best, since, stop = math.inf, 0, Stop.LIMIT
-    while True:
-        terms.append(np.concatenate([-growth.log_density(Z) for growth, Z in parts]))
+    penalized, stop = np.zeros(0), Stop.LIMIT
+    for log_p in held_out_log_densities(problem, folds, partial(Growth, floor=floor), max_vectors):
+        terms.append(-log_p)
         step(len(terms))
-        value = float(w @ terms[-1]) + tolerance * cost * len(terms)
-        best, since = (value, 0) if value < best else (best, since + 1)
-        if len(terms) >= limit:
-            break
-        if since >= _HELD_OUT_PATIENCE:
+        penalized = np.append(penalized, float(w @ terms[-1]) + tolerance * cost * len(terms))
+        if len(terms) - 1 - int(np.argmin(penalized)) >= _HELD_OUT_PATIENCE:
             stop = Stop.ERROR
             break
-        for growth, _ in parts:
-            growth.grow()
     error, spread = paired_errors(terms, w)
     sizes = np.arange(1.0, len(error) + 1)
     further = sizes[int(np.argmin(error))] - sizes

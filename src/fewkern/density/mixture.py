@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import generalized_eigh, logsumexp, neg_squared_distances, solve_triangular
+from fewkern.arrays.linalg import generalized_eigh, logsumexp, neg_squared_distances
 from fewkern.arrays.namespace import (
     Array,
     asarray_like,
@@ -16,7 +16,6 @@ from fewkern.arrays.namespace import (
     move_fields,
     namespace,
     same_place,
-    take_rows,
     to_numpy,
 )
 from fewkern.arrays.numerics import normal_cdf, quiet
@@ -57,7 +56,7 @@ def _check_positions(caller: str, columns: Sequence[int], dim: int) -> list[int]
 
 def _columns(A: Array, columns: list[int]) -> Array:
     xp = namespace(A)
-    return xp.take(A, asarray_like(columns, A, dtype=xp.int64), axis=1)
+    return xp.take(A, asarray_like(columns, A, dtype=xp.int64), axis=A.ndim - 1)
 
 
 def _block(A: Array, rows: list[int], columns: list[int]) -> Array:
@@ -262,7 +261,12 @@ class KernelMixture:
         array([6.])
         """
         kept = _check_positions("KernelMixture.marginal", columns, int(self.vectors.shape[1]))
-        return self._part(kept, self.weights)
+        if self.transform.ndim == 1:
+            return self._part(kept, self.weights, _columns(self.transform, kept))
+        xp = namespace(self.transform)
+        inverse = xp.linalg.inv(self.transform)
+        covariance = _block(inverse @ inverse.T, kept, kept)
+        return self._part(kept, self.weights, xp.linalg.inv(xp.linalg.cholesky(covariance)))
 
     def conditional(self, given: Mapping[int, float]) -> KernelMixture:
         r"""The density of the other features where some are known: ``given`` maps their positions to their values.
@@ -293,40 +297,28 @@ class KernelMixture:
         rest = [d for d in range(dim) if d not in known]
         x = asarray_like([values], self.vectors, dtype=self.vectors.dtype)
         # log g_j k_j(x), from the marginal with one kernel after the other
-        level = self._part(known, self.weights)._log_terms(x)[0, :]
+        level = self.marginal(known)._log_terms(x)[0, :]
         weights = xp.exp(level - xp.max(level))
-        part = self._part(rest, weights / xp.sum(weights), known)
+        weights = weights / xp.sum(weights)
         if self.transform.ndim == 1:
-            return part
-        covariance = self._covariance()
-        between, inside = _block(covariance, rest, known), _block(covariance, known, known)
-        slopes = xp.linalg.solve(inside, between.T)
+            return self._part(rest, weights, _columns(self.transform, rest))
+        precision = self.transform.T @ self.transform
+        own = _block(precision, rest, rest)
+        slopes = -xp.linalg.solve(own, _block(precision, rest, known)).T
+        part = self._part(rest, weights, xp.linalg.cholesky(own).T)
         moved = part.vectors + (x - _columns(self.vectors, known)) @ slopes
         return replace(part, vectors=moved, indices=None)
 
-    def _part(self, kept: list[int], weights: Array, given: Sequence[int] = ()) -> KernelMixture:
-        """Some features of every kernel, with other weights; ``given`` are features that are known."""
-        vectors = _columns(self.vectors, kept)
-        if self.transform.ndim == 1:
-            at = asarray_like(kept, self.transform, dtype=namespace(self.transform).int64)
-            bounds = None if self.bounds is None else _columns(self.bounds, kept)
-            periods = None if self.periods is None else take_rows(self.periods, at)
-            transform = take_rows(self.transform, at)
-            return KernelMixture(vectors, weights, self.bandwidths, transform, self.indices, bounds, periods)
-        xp, covariance = namespace(self.transform), self._covariance()
-        own = _block(covariance, kept, kept)
-        if given:
-            between, inside = _block(covariance, kept, list(given)), _block(covariance, list(given), list(given))
-            own = own - between @ xp.linalg.solve(inside, between.T)
-        if len(kept) == 1:
-            return KernelMixture(vectors, weights, self.bandwidths, 1 / xp.sqrt(own[0, :]), self.indices)
-        transform = solve_triangular(xp.linalg.cholesky(own), xp.eye(len(kept), dtype=own.dtype, device=device(own)))
-        return KernelMixture(vectors, weights, self.bandwidths, transform, self.indices)
-
-    def _covariance(self) -> Array:
-        """``(A'A)^{-1}``, the covariance of a kernel of bandwidth one."""
-        inverse = namespace(self.transform).linalg.inv(self._matrix())
-        return inverse @ inverse.T
+    def _part(self, kept: list[int], weights: Array, transform: Array) -> KernelMixture:
+        """Some features of every kernel, with other weights."""
+        return replace(
+            self,
+            vectors=_columns(self.vectors, kept),
+            weights=weights,
+            transform=transform if len(kept) > 1 or transform.ndim == 1 else transform[0, :],
+            bounds=None if self.bounds is None else _columns(self.bounds, kept),
+            periods=None if self.periods is None else _columns(self.periods, kept),
+        )
 
     def inner(self, other: KernelMixture) -> float:
         r"""Closed form of :math:`\int p\,q`, in row blocks.

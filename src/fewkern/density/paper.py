@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -260,18 +259,13 @@ class ReducedSetDensity(DensityEstimator):
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
-        folds = self._folds(samples.take(problem.candidates), self.cv) if self.bandwidth == "cv" else []
-        if folds:
-            with progress(self, "comparing bandwidths", len(CV_PARZEN_BANDWIDTHS)) as step:
-                self.path_ = reduced_set_bandwidths(problem, folds, step)
-            self.bandwidth_ = self.path_.setting["bandwidth"]
-        elif self.bandwidth == "cv":
-            warnings.warn(
-                f"ReducedSetDensity: {samples.n} samples of positive weight are too few for folds; the bandwidth is "
-                "that of Parzen's estimate. Give the bandwidth as a number, or more samples.",
-                UserWarning,
-                stacklevel=4,
-            )
+        if self.bandwidth == "cv":
+            otherwise = "the bandwidth is that of Parzen's estimate. Give the bandwidth as a number, or more samples."
+            folds = self._folds(samples.take(problem.candidates), self.cv, otherwise)
+            if folds:
+                with progress(self, "comparing bandwidths", len(CV_PARZEN_BANDWIDTHS)) as step:
+                    self.path_ = reduced_set_bandwidths(problem, folds, step)
+                self.bandwidth_ = self.path_.setting["bandwidth"]
         mixture, solution = reduced_set(problem, self.bandwidth_)
         self.gap_, self.n_iter_, self.stop_ = solution.gap, solution.n_iter, solution.stop
         return mixture

@@ -17,7 +17,7 @@ from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path
 from fewkern.core.population import Population
 from fewkern.core.samples import Samples
-from fewkern.density.edges import Edge
+from fewkern.density.edges import Edge, edges_of
 from fewkern.density.mixture import KernelMixture, squared_distances
 
 Sum = TypeVar("Sum")
@@ -225,6 +225,8 @@ class Scaling:
     """Number of constant features (with "whiten": of constant directions)."""
     reach: float
     """Largest distance of a sample from the mean in one feature."""
+    supports: tuple[Array, Array] | None = None
+    """Bounds ``(2, m)`` and periods ``(m,)`` of the features, infinite where there are none."""
 
     def apply(self, X: Array) -> Array:
         """``X`` in the scaled space."""
@@ -245,7 +247,10 @@ class Scaling:
     def problem(self, samples: Samples) -> DensityProblem:
         """The samples as the algorithms take them."""
         X, w = _double(samples)
-        return DensityProblem.of(self.apply(X), w)
+        problem = DensityProblem.of(self.apply(X), w)
+        if self.supports is None:
+            return problem
+        return replace(problem, edges=edges_of(*self.supports, self.mean, self.transform))
 
     def mixture(self, found: RoundMixture, samples: Samples) -> KernelMixture:
         """The density in the units of the data; centers that are samples equal those samples exactly."""
@@ -256,7 +261,12 @@ class Scaling:
             vectors, indices = X[found.rows], samples.all_rows(found.rows)
         weights = found.weights / np.sum(found.weights)
         weights, bandwidths, transform = (a.astype(X.dtype) for a in (weights, found.bandwidths, self.transform))
-        return KernelMixture(vectors, weights, bandwidths, transform, indices)
+        mixture = KernelMixture(vectors, weights, bandwidths, transform, indices)
+        if self.supports is None:
+            return mixture
+        bounds, periods = (part.astype(X.dtype) for part in self.supports)
+        # a center at a bound may be beyond it by rounding
+        return replace(mixture, vectors=np.clip(vectors, *bounds), bounds=bounds, periods=periods)
 
 
 @dataclass(frozen=True)

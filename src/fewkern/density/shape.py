@@ -10,15 +10,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.sampling import Fold
-from fewkern.density.likelihood import ENTRY_ITERATIONS, LEAST_ENTRY_RISE, Growth, iterated, log_density, log_terms
+from fewkern.density.likelihood import (
+    ENTRY_ITERATIONS,
+    LEAST_ENTRY_RISE,
+    Growth,
+    first_folds,
+    held_out_log_densities,
+    iterated,
+    log_density,
+    log_terms,
+)
 from fewkern.density.mixture import squared_distances
 from fewkern.density.problem import DensityProblem, RoundMixture, paired_errors
+
+Kind = TypeVar("Kind", bound=Growth)
 
 # Samples that the shape is learned on, and of those that are held out to compare it with none; drawn where there are
 # more.
@@ -103,26 +116,9 @@ class ShapedGrowth(Growth):
         return RoundMixture(centers, bandwidths, mass / np.sum(mass)), float(w @ log_p)
 
 
-def _floored(problem: DensityProblem) -> tuple[DensityProblem, float]:
-    """The problem with the floor of the bandwidths as its unit."""
-    return replace(problem, unit=_FLOOR_IN_SILVERMANS * problem.silverman), 1.0
-
-
-def _start(problem: DensityProblem, shaped: bool) -> Growth:
-    return (ShapedGrowth if shaped else Growth)(*_floored(problem))
-
-
-def _held_out(problem: DensityProblem, folds: list[Fold], shaped: bool, max_vectors: int) -> Array:
-    """Log density of held-out samples for mixtures of 1, 2, ... kernels, one row for each."""
-    parts = [(_start(problem.part(train), shaped), problem.Z[list(test)]) for train, test in folds]
-    limit = min(max_vectors, _MOST_KERNELS, *(growth.problem.n for growth, _ in parts))
-    found = []
-    for size in range(limit):
-        if size:
-            for growth, _ in parts:
-                growth.grow()
-        found.append(np.concatenate([growth.log_density(Z) for growth, Z in parts]))
-    return np.stack(found)
+def _start(problem: DensityProblem, kind: type[Kind]) -> Kind:
+    """A mixture of one kernel; the floor of the bandwidths is their unit."""
+    return kind(replace(problem, unit=_FLOOR_IN_SILVERMANS * problem.silverman), 1.0)
 
 
 def choose_shape(problem: DensityProblem, folds: list[Fold], max_vectors: int) -> Array | None:
@@ -135,16 +131,19 @@ def choose_shape(problem: DensityProblem, folds: list[Fold], max_vectors: int) -
     -----
     ``O(n m (s + m))`` per EM iteration, for mixtures of 1 to 12 kernels.
     """
-    held = np.cumsum([len(test) for _, test in folds])
-    folds = folds[: 1 + int(np.searchsorted(held, _HELD_OUT_ROWS))]
+    folds = first_folds(folds, _HELD_OUT_ROWS)
     w = problem.held_out_weights(folds)
-    plain, shaped = (_held_out(problem, folds, shape, max_vectors) for shape in (False, True))
+    limit = min(max_vectors, _MOST_KERNELS)
+    plain, shaped = (
+        np.stack(list(held_out_log_densities(problem, folds, partial(_start, kind=kind), limit)))
+        for kind in (Growth, ShapedGrowth)
+    )
     gaps = np.clip(shaped - plain[int(np.argmax(plain @ w))], -_MAX_LOG_DENSITY_GAP, _MAX_LOG_DENSITY_GAP)
     best = int(np.argmax(gaps @ w))
     error = float(np.max(paired_errors([gaps[best], np.zeros_like(w)], w)[1]))
     if not float(gaps[best] @ w) > error:
         return None
-    growth = ShapedGrowth(*_floored(problem))
+    growth = _start(problem, ShapedGrowth)
     for _ in range(best):
         growth.grow()
     return growth.to_round

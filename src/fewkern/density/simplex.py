@@ -76,65 +76,29 @@ def _minimize_on_support(B: Array, v: Array) -> Array:
     return solve_or_least_squares(M, np.append(v, 1.0))[:-1]
 
 
-class _Support:
-    """Coordinates with a weight, in order of entry, and their weights."""
+def _descend(B: Array, v: Array, S: list[int], g: Array) -> tuple[list[int], Array, int]:
+    """Minimize over the coordinates ``S``, from their weights ``g``; also returns the number of systems solved.
 
-    def __init__(self, B: Array, v: Array) -> None:
-        self.B, self.v = B, v
-        corners = 0.5 * np.diagonal(B) - v
-        self.indices = [int(np.argmin(corners))]
-        self.weights = np.ones(1)
-        self.value = float(corners[self.indices[0]])
-
-    def _block(self) -> tuple[Array, Array]:
-        return self.B[np.ix_(self.indices, self.indices)], self.v[self.indices]
-
-    def entering(self) -> tuple[int, float]:
-        """Coordinate of the most negative reduced gradient, and that gradient."""
-        # rows of B, which is symmetric: they are contiguous in memory
-        gradient = self.weights @ self.B[self.indices] - self.v
-        r = gradient - self.weights @ gradient[self.indices]
-        j = int(np.argmin(r))
-        return j, float(r[j])
-
-    def pivot(self, j: int) -> tuple[int, bool]:
-        """Take in coordinate ``j`` and minimize; how many systems that took, and whether it helped.
-
-        Where a weight would turn negative, the step ends at the boundary, the coordinate leaves, and the rest is
-        minimized again. Without progress, rounding alone would keep the loop going: then everything stays as it was.
-        """
-        before = self.indices, self.weights
-        self.indices = [*self.indices, j]
-        self.weights = np.append(self.weights, 0.0)
-        count = 1
-        while self._step():
-            count += 1
-        self.weights = np.maximum(self.weights, 0.0)
-        self.weights = self.weights / np.sum(self.weights)
-        value = _objective(*self._block(), self.weights)
-        if value >= self.value:
-            self.indices, self.weights = before
-            return count, False
-        self.value = value
-        return count, True
-
-    def _step(self) -> bool:
-        """Go to the minimum on the support, or as far as no weight is negative; whether a coordinate left."""
-        target = _minimize_on_support(*self._block())
-        if bool(np.all(target > 0)):
-            self.weights = target
-            return False
-        step = target - self.weights
-        falling = step < 0
-        room = divide_where(falling, self.weights, -step, 1.0)
+    Where a weight would turn negative, the step ends at the boundary, the coordinate leaves, and the rest is minimized
+    again.
+    """
+    count = 0
+    while True:
+        count += 1
+        target = _minimize_on_support(B[np.ix_(S, S)], v[S])
+        if np.all(target > 0):
+            g = target
+            break
+        step = target - g
+        room = divide_where(step < 0, g, -step, 1.0)
         length = min(float(np.min(room)), 1.0)
-        self.weights = self.weights + length * step
-        keep = ~(falling & (room <= length))
+        g = g + length * step
+        keep = ~((step < 0) & (room <= length))
         if not np.any(keep) or np.all(keep):
-            return False
-        self.indices = [index for index, stays in zip(self.indices, keep) if stays]
-        self.weights = self.weights[keep]
-        return True
+            break
+        S, g = [j for j, stays in zip(S, keep) if stays], g[keep]
+    g = np.maximum(g, 0.0)
+    return S, g / np.sum(g), count
 
 
 def active_set(B: Array, v: Array) -> SimplexSolution:
@@ -169,19 +133,26 @@ def active_set(B: Array, v: Array) -> SimplexSolution:
         g = _minimize_on_support(B, v)
         if bool(np.all(g > 0)) and optimality_gap(B, v, g / np.sum(g)) <= _RELATIVE_GRADIENT_TOL:
             return SimplexSolution.of(*given, g / np.sum(g), 1, Stop.CONVERGED)
-    size, support, used, optimal = _size(B, v), _Support(B, v), 0, False
+    size, corners = _size(B, v), 0.5 * np.diagonal(B) - v
+    S, g, used = [int(np.argmin(corners))], np.ones(1), 0
+    value = float(corners[S[0]])
     while True:
-        j, slope = support.entering()
-        optimal = slope >= -_RELATIVE_GRADIENT_TOL * size or j in support.indices
+        # rows of B, which is symmetric: they are contiguous in memory
+        gradient = g @ B[S] - v
+        r = gradient - g @ gradient[S]
+        j = int(np.argmin(r))
+        optimal = float(r[j]) >= -_RELATIVE_GRADIENT_TOL * size or j in S
         if optimal:
             break
-        count, better = support.pivot(j)
+        support, weights, count = _descend(B, v, [*S, j], np.append(g, 0.0))
         used += count
-        if not better:
+        found = _objective(B[np.ix_(support, support)], v[support], weights)
+        if found >= value:  # rounding alone would keep the loop going
             break
-    g = np.zeros_like(v)
-    g[support.indices] = support.weights
-    solution = SimplexSolution.of(*given, g, used, Stop.CONVERGED)
+        S, g, value = support, weights, found
+    whole = np.zeros_like(v)
+    whole[S] = g
+    solution = SimplexSolution.of(*given, whole, used, Stop.CONVERGED)
     return solution if optimal or solution.gap <= _RELATIVE_GRADIENT_TOL else replace(solution, stop=Stop.PRECISION)
 
 

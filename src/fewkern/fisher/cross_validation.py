@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -22,7 +22,7 @@ from fewkern.core.samples import Samples
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily
 from fewkern.fisher.problem import Candidates, Discriminant, kernel_scale
-from fewkern.fisher.targets import AffineScores, FisherTargets, fisher_targets, least_squares_scores
+from fewkern.fisher.targets import FisherTargets, fisher_targets
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.paths import WIDTH_FACTORS, KernelGrid
 from fewkern.select.search import class_grid
@@ -49,32 +49,29 @@ class CVPlan:
         """Largest number of paths that are followed."""
         return 1 + (math.ceil(len(WIDTH_FACTORS) / _WIDTH_STRIDE) + 2 if "length_scale" in kernel.rules else 0)
 
-    @property
-    def compares(self) -> bool:
-        """Whether there is more than one setting."""
-        return len(self.family.settings(1.0, 1.0)) > 1
-
     def best_width(self, paths: dict[int, CrossValidated], settings: tuple[float, ...]) -> int:
         """Width of least error within the budget; of equal errors that of the smallest model, of these the widest."""
         widest_first = sorted(paths, reverse=True)
-        error, _, size = _table([paths[k] for k in widest_first], settings, self.family)
+        error, _, size = _table([paths[k] for k in widest_first], len(settings))
         if self.family.max_vectors is not None:
             within = size <= self.family.max_vectors
-            error = np.where(within if np.any(within) else _and_next(within), error, np.inf)
+            within[:, 0] |= not np.any(within)
+            error = np.where(within, error, np.inf)
         return widest_first[smallest_within(error, size, _EQUAL_ERROR_RATE)[0]]
 
-    def select(self, path: CrossValidated, settings: tuple[float, ...]) -> int:
+    def select(self, path: CrossValidated) -> int:
         """Position of the setting with the fewest vectors whose error is within the tolerance of ``prefer``.
 
         Errors are compared sample by sample. The first model beyond the budget stands for those just within it,
         which the fit finds.
         """
-        error, _, size = _table([path], settings[: len(path.models)], self.family)
+        error, size = path.errors, path.sizes
         if self.family.max_vectors is not None:
-            error = np.where(_and_next(size <= self.family.max_vectors), error, np.inf)
-        best = smallest_within(error, size, _EQUAL_ERROR_RATE)[1]
+            within = size <= self.family.max_vectors
+            error = np.where(within | np.append(True, within[:-1]), error, np.inf)
+        best = smallest_within(error, size, _EQUAL_ERROR_RATE)[0]
         allowance = TOLERANCE[self.prefer] * path.paired_std_errors(best) + _EQUAL_ERROR_RATE
-        return smallest_within(error, size, allowance[None, :])[1]
+        return smallest_within(error, size, allowance)[0]
 
 
 @dataclass(frozen=True)
@@ -93,6 +90,7 @@ class Selected:
 
 def select_setting(
     samples: Samples,
+    targets: FisherTargets,
     kernel: Kernel,
     plan: CVPlan,
     folds: Sequence[Fold],
@@ -104,6 +102,8 @@ def select_setting(
     ----------
     samples : Samples
         With classes.
+    targets : FisherTargets
+        Those of the samples.
     kernel : Kernel
         A width given as a rule becomes a grid of widths.
     plan : CVPlan
@@ -113,12 +113,11 @@ def select_setting(
         Called with the number of paths done.
     """
     grid, family = class_grid(samples, kernel, plan.seed), plan.family
-    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
     settings = family.settings(kernel_scale(samples, grid.kernels[0]), targets.relative_scale)
     if not folds:
         k, s = len(grid) // 2, family.default
         candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
-        return Selected(candidates, settings[s], _trace((grid.widths[k],), (settings[s],), family, {}))
+        return Selected(candidates, settings[s], _trace((grid.widths[k],), (settings[s],), family.axis, {}))
     paths = _compare_widths(samples, grid, settings, plan, folds, step) if len(grid) > 1 else {}
     k = plan.best_width(paths, settings) if paths else 0
     candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
@@ -126,14 +125,14 @@ def select_setting(
     if path is None or path.samples is not samples or samples.n > MAX_WIDTH_CANDIDATES:
         path = cross_validate(samples, candidates, family, settings, folds)
     step(len(paths) + 1)
-    s = plan.select(path, settings)
-    others = [plan.select(path.without(f), settings) for f in range(path.n_folds)]
+    s = plan.select(path)
+    others = [plan.select(path.without(f)) for f in range(path.n_folds)]
     return Selected(
         candidates,
         settings[s],
-        replace(_trace(grid.widths, settings, family, {**paths, k: path}), chosen=(k, s)),
-        path.held_out([s] * path.n_folds),
-        path.held_out(others),
+        _trace(grid.widths, settings, family.axis, {**paths, k: path}, (k, s)),
+        path.held_out([s] * path.n_folds, targets),
+        path.held_out(others, targets),
     )
 
 
@@ -210,24 +209,24 @@ class CrossValidated:
         return len(self.parts)
 
     @property
-    def n(self) -> int:
-        """Number of held-out samples."""
-        return sum(len(part.rows) for part in self.parts)
+    def rows(self) -> Array:
+        """The held-out samples, fold after fold."""
+        return np.concatenate([part.rows for part in self.parts])
 
     @property
     def weight(self) -> float:
         """Sum of the held-out weights."""
-        return sum(float(np.sum(part.weights)) for part in self.parts)
+        return float(np.sum(self.samples.weights[self.rows]))
 
     @property
-    def errors(self) -> tuple[float, ...]:
+    def errors(self) -> Array:
         """Share of the held-out weight that is misclassified, for every setting."""
-        return tuple((self.misses.sum(axis=1) / self.weight).tolist())
+        return np.sum(self.misses, axis=1) / self.weight
 
     @property
-    def sizes(self) -> tuple[float, ...]:
+    def sizes(self) -> Array:
         """Mean number of vectors, for every setting."""
-        return tuple(sum(model.size for model in models) / self.n_folds for models in self.models)
+        return np.array([sum(model.size for model in models) for models in self.models]) / self.n_folds
 
     def paired_std_errors(self, best: int) -> Array:
         """Standard errors of the differences between all errors and that of one setting, on the same samples."""
@@ -242,16 +241,16 @@ class CrossValidated:
         models = tuple(tuple(row[f] for f in kept) for row in self.models)
         return CrossValidated(self.samples, tuple(self.parts[f] for f in kept), models, self.misses[:, inside])
 
-    def held_out(self, settings: Sequence[int]) -> HeldOut:
-        """Discriminant of the held-out samples, every fold at a setting of its own.
+    def held_out(self, settings: Sequence[int], targets: FisherTargets) -> HeldOut:
+        """Discriminant of the held-out samples in units of ``targets``, every fold at a setting of its own.
 
-        In units of the targets of all samples. A sample that is held out more than once counts once.
+        A fold's own classes have shares, and so targets, of their own. A sample that is held out more than once counts
+        once.
         """
-        targets = fisher_targets(self.samples.codes, self.samples.n_classes, self.samples.weights)
-        values = [part.values(self.models[s][f], targets) for f, (part, s) in enumerate(zip(self.parts, settings))]
-        rows, first = np.unique(np.concatenate([part.rows for part in self.parts]), return_index=True)
+        posteriors = [part.posteriors(self.models[s][f]) for f, (part, s) in enumerate(zip(self.parts, settings))]
+        rows, first = np.unique(self.rows, return_index=True)
         samples = self.samples if len(rows) == self.samples.n else self.samples.take(rows)
-        return HeldOut(np.concatenate(values)[first], samples)
+        return HeldOut(targets.values(np.concatenate(posteriors))[first], samples)
 
 
 def cross_validate(
@@ -268,14 +267,14 @@ def cross_validate(
     chosen with the labels, and it picks nearly dense models.
     """
     parts = tuple(_HeldOutFold.of(samples, candidates, family, settings, fold) for fold in folds)
-    n, weight = sum(len(part.rows) for part in parts), sum(float(np.sum(part.weights)) for part in parts)
+    weight = sum(float(np.sum(samples.weights[part.rows])) for part in parts)
     path, misses, errors, sizes = [], [], [], []
     for models in zip(*(part.path for part in parts)):
         path.append(models)
-        misses.append(np.concatenate([part.misses(model) for part, model in zip(parts, models)]))
+        misses.append(np.concatenate([part.misses(model, samples) for part, model in zip(parts, models)]))
         errors.append(float(np.sum(misses[-1])) / weight)
         sizes.append(sum(model.size for model in models))
-        if _is_clearly_worse(errors, sizes, n):
+        if _is_clearly_worse(errors, sizes, len(misses[-1])):
             break
     return CrossValidated(samples, parts, tuple(path), np.stack(misses))
 
@@ -293,11 +292,12 @@ class _HeldOutFold:
     """One fold, and the path of models trained without it, which are computed on demand."""
 
     path: Iterator[Discriminant]
-    scores: AffineScores
+    targets: FisherTargets
+    """Those of the samples that the models are trained on."""
     rows: Array
+    """The held-out samples."""
     K: Array
-    codes: Array
-    weights: Array
+    """Their kernel columns."""
 
     @classmethod
     def of(
@@ -306,43 +306,41 @@ class _HeldOutFold:
         train, test = (np.array(rows, dtype=np.int64) for rows in fold)
         columns = candidates.columns_for(train)
         K = candidates.K if columns is None else np.take(candidates.K, columns, axis=1)
+        every: Array = samples.codes
+        codes, weights = every[train], samples.weights[train]
+        targets = fisher_targets(codes, samples.n_classes, weights)
+        return cls(family.path(K[train], targets.rows(codes), weights, settings), targets, test, K[test])
+
+    def posteriors(self, model: Discriminant) -> Array:
+        """Least-squares posteriors of the held-out samples."""
+        return self.targets.posteriors(model.values(self.K))
+
+    def misses(self, model: Discriminant, samples: Samples) -> Array:
+        """Weights of the held-out samples, zero where the model finds the class."""
         codes: Array = samples.codes
-        targets = fisher_targets(codes[train], samples.n_classes, samples.weights[train])
-        path = family.path(K[train], targets.rows(codes[train]), samples.weights[train], settings)
-        return cls(path, least_squares_scores(targets), test, K[test], codes[test], samples.weights[test])
-
-    def misses(self, model: Discriminant) -> Array:
-        """Weights of this fold's samples, zero where the model finds the class."""
-        return self.weights * (np.argmax(self.scores(model.values(self.K)), axis=1) != self.codes)
-
-    def values(self, model: Discriminant, targets: FisherTargets) -> Array:
-        """Discriminant of this fold's samples; a fold's own classes have shares, and so targets, of their own."""
-        return targets.values(self.scores(model.values(self.K)))
+        return samples.weights[self.rows] * (np.argmax(self.posteriors(model), axis=1) != codes[self.rows])
 
 
-def _table(
-    paths: Sequence[CrossValidated | None], settings: tuple[float, ...], family: Family
-) -> tuple[Array, Array, Array]:
+def _table(paths: Sequence[CrossValidated | None], n_settings: int) -> tuple[Array, Array, Array]:
     """Errors, their standard errors, and numbers of vectors: one row per path, infinite where not computed."""
-    error, std_error, size = (np.full((len(paths), len(settings)), np.inf) for _ in range(3))
+    error, std_error, size = (np.full((len(paths), n_settings), np.inf) for _ in range(3))
     for k, path in enumerate(paths):
         if path is not None:
-            count, e = len(path.models), np.array(path.errors)
-            error[k, :count], std_error[k, :count] = e, np.sqrt(e * (1 - e) / path.n)
-            size[k, :count] = settings[:count] if family.axis == "n_vectors" else path.sizes
+            count, e = len(path.models), path.errors
+            error[k, :count], size[k, :count] = e, path.sizes
+            std_error[k, :count] = np.sqrt(e * (1 - e) / len(path.rows))
     return error, std_error, size
 
 
 def _trace(
-    widths: tuple[float, ...], settings: tuple[float, ...], family: Family, paths: dict[int, CrossValidated]
+    widths: tuple[float, ...],
+    settings: tuple[float, ...],
+    axis: str,
+    paths: dict[int, CrossValidated],
+    chosen: tuple[int, int] = (0, 0),
 ) -> Path:
-    """The record of all errors; nothing is chosen yet."""
-    error, std_error, size = _table([paths.get(k) for k in range(len(widths))], settings, family)
-    sizes = None if family.axis == "n_vectors" else size
-    axes = {"length_scale": widths, family.axis: settings}
-    return Path(axes, error, std_error, chosen=(0, 0), size=sizes, measure="cross-validated error")
-
-
-def _and_next(within: Array) -> Array:
-    """With the setting that follows each one that is true, and the first."""
-    return within | np.hstack([np.ones_like(within[:, :1]), within[:, :-1]])
+    """The record of all errors."""
+    error, std_error, size = _table([paths.get(k) for k in range(len(widths))], len(settings))
+    axes = {"length_scale": widths, axis: settings}
+    sizes = None if axis == "n_vectors" else size
+    return Path(axes, error, std_error, chosen, size=sizes, measure="cross-validated error")

@@ -16,7 +16,6 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
 from fewkern.base import constraints, held_out_scores, importances_of
-from fewkern.core.conformal import HeldOutScores
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import fit_background
 from fewkern.core.kernel import Kernel
@@ -27,9 +26,8 @@ from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.cross_validation import CVPlan, Family, Selected, absent_class, cross_validate, select_setting
-from fewkern.fisher.problem import Candidates, Discriminant, Ending, FittedDiscriminant
+from fewkern.fisher.problem import Candidates, Discriminant, Ending
 from fewkern.fisher.targets import FisherTargets, fisher_targets, fit_posterior
-from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
@@ -43,7 +41,7 @@ CHOICE_ROWS = 5000
 CONSTRAINTS: dict[str, list[Any]] = constraints("kernel", "prefer", "max_vectors", "class_weight", "cv", "random_state")
 
 
-def fit_fisher(estimator: Any, population: Population, family: Family) -> FittedDiscriminant:
+def fit_fisher(estimator: Any, population: Population, family: Family) -> Discriminant:
     """Choose, fit and calibrate on a sample of the rows, as NumPy arrays; coefficients then come from all rows.
 
     Assigns the attributes that both classifiers have. Warns where folds or the calibration are impossible, or where the
@@ -54,10 +52,9 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Fitted
     # weights of a collection come in double precision
     samples = replace(samples, weights=samples.weights.astype(float_dtype(samples.X), copy=False))
     seed = seed_from(estimator.random_state)
-    plan = CVPlan(family, estimator.prefer, seed)
-    folds = _folds(estimator, samples, plan)
+    folds = _folds(estimator, samples, family, seed)
     targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
-    selected, fitted = _select_and_fit(estimator, samples, plan, folds)
+    selected, fitted = _select_and_fit(estimator, samples, targets, CVPlan(family, estimator.prefer, seed), folds)
     enough = _smallest_class(samples)[0] >= _MIN_CALIBRATION_SAMPLES
     posterior, calibrated = fit_posterior(selected.held_out if enough else None, targets)
     if folds and enough and not calibrated:
@@ -69,11 +66,15 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Fitted
             stacklevel=3,
         )
     candidates = selected.candidates
-    fitted = _fit_to_all(population, samples, candidates, fitted, family)
+    if population.n > samples.n and fitted.size:
+        fitted = _fit_to_all(population, samples.X, candidates, targets, fitted, family)
     _warn_unless_converged(estimator, fitted.ending)
     expansion, estimator.class_scores_ = class_expansion(samples, candidates, fitted, posterior)
-    found = _held_out(selected.nested, posterior, estimator.class_scores_)
-    estimator.held_out_error_, estimator.held_out_scores_ = found
+    estimator.held_out_error_ = estimator.held_out_scores_ = None
+    if selected.nested is not None:
+        held_out = replace(selected.nested, values=posterior.scores(selected.nested.values))
+        estimator.held_out_error_ = held_out.error_rate()
+        estimator.held_out_scores_ = held_out_scores(estimator.class_scores_, held_out.values, held_out.samples)
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
     basis = choose_basis(samples, candidates.kernel, SelectionRule(rule="random", seed=seed), LEAST_VECTORS)
     estimator.novelty_ = novelty_of(samples, basis, samples.original(basis.basis()))
@@ -87,49 +88,37 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Fitted
 
 
 def _select_and_fit(
-    estimator: Any, samples: Samples, plan: CVPlan, folds: list[Fold]
-) -> tuple[Selected, FittedDiscriminant]:
+    estimator: Any, samples: Samples, targets: FisherTargets, plan: CVPlan, folds: list[Fold]
+) -> tuple[Selected, Discriminant]:
     """The selected setting, and its model on all samples, within the budget of vectors."""
     kernel = as_kernel(estimator.kernel)
     with progress(estimator, "comparing models by cross-validation", plan.max_paths(kernel)) as step:
-        selected = select_setting(samples, kernel, plan, folds, step)
-    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+        selected = select_setting(samples, targets, kernel, plan, folds, step)
     K, Y = selected.candidates.K, targets.rows(samples.codes)
     fitted = plan.family.fit(K, Y, samples.weights, selected.setting)
     if fitted.setting == selected.setting or not folds:
         return selected, fitted
     path = cross_validate(samples, selected.candidates, plan.family, (fitted.setting,), folds)
-    held_out = path.held_out([0] * path.n_folds)
+    held_out = path.held_out([0] * path.n_folds, targets)
     return replace(selected, held_out=held_out, nested=held_out), fitted
 
 
-def _held_out(
-    nested: HeldOut | None, to_scores: ClassScores, class_scores: ClassScores
-) -> tuple[float | None, HeldOutScores | None]:
-    """Error of held-out samples, and their scores for ``predict_set``."""
-    if nested is None:
-        return None, None
-    samples, values = nested.samples, to_scores.scores(nested.values)
-    wrong = class_scores.codes(values) != samples.codes
-    error = float(np.sum(samples.weights * wrong) / np.sum(samples.weights))
-    return error, held_out_scores(class_scores, values, samples)
-
-
 def _fit_to_all(
-    population: Population, sample: Samples, candidates: Candidates, fitted: FittedDiscriminant, family: Family
-) -> FittedDiscriminant:
-    """The model on the same vectors with the coefficients of all rows; as it is where the sample is all rows.
+    population: Population,
+    X: Array,
+    candidates: Candidates,
+    targets: FisherTargets,
+    fitted: Discriminant,
+    family: Family,
+) -> Discriminant:
+    """The model on the same vectors, samples of ``X``, with the coefficients of all rows.
 
     Least squares, with or without the penalty of (5), needs only products of the kernel columns with each other and
     with the targets: one pass over the rows. The targets are those of the sample, so that its calibration still holds.
     """
     kernel = candidates.kernel
-    if population.n == sample.n or not fitted.size:
-        return fitted
-    targets = fisher_targets(sample.codes, sample.n_classes, sample.weights)
-    vectors = kernel.pick(sample.X, candidates.rows[fitted.support])
-    sums = population.total(partial(_products, kernel, vectors, targets), fitted.size + 1)
-    found = family.refit(fitted, sums)
+    vectors = kernel.pick(X, candidates.rows[fitted.support])
+    found = family.refit(fitted, population.total(partial(_products, kernel, vectors, targets), fitted.size + 1))
     coef, offset = (part.astype(fitted.coef.dtype) for part in (found.coef, found.offset))
     return replace(found, coef=coef, offset=offset)
 
@@ -156,16 +145,16 @@ def _smallest_class(samples: Samples) -> tuple[int, int]:
     return int(counts.min()), int(counts.argmin())
 
 
-def _folds(estimator: Any, samples: Samples, plan: CVPlan) -> list[Fold]:
+def _folds(estimator: Any, samples: Samples, family: Family, seed: int) -> list[Fold]:
     """Shuffled folds; none where a class is too small, with a warning if there is something to choose by them."""
     name = type(estimator).__name__
     cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv
-    folds = samples.folds(cv, plan.seed)
-    if not folds and plan.compares:
+    folds = samples.folds(cv, seed)
+    if not folds and len(family.settings(1.0, 1.0)) > 1:
         count, code = _smallest_class(samples)
         warnings.warn(
             f"{name}: class {_label(estimator, code)} has {count} sample, too few for cross-validation, so the default "
-            f"{plan.family.axis} is used; give {plan.family.axis}, or more samples.",
+            f"{family.axis} is used; give {family.axis}, or more samples.",
             UserWarning,
             stacklevel=4,
         )

@@ -18,7 +18,7 @@ from fewkern.arrays.linalg import solve_triangular
 from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop, peel
 from fewkern.core.statistics import Statistics
-from fewkern.fisher.problem import Discriminant, Ending, FittedDiscriminant
+from fewkern.fisher.problem import Discriminant, Ending
 
 # A column is linearly dependent on those taken if less than this fraction of its squared norm remains.
 _MIN_SQUARED_NORM_SHARE = 1e-10
@@ -45,20 +45,15 @@ class ForwardPath:
     """LIMIT, RANK, or FITNESS where the residual of the targets is zero."""
 
     @property
-    def size(self) -> int:
-        """Number of columns."""
-        return int(self.order.shape[0])
-
-    @property
     def residuals(self) -> tuple[float, ...]:
         """Share of ``|Y|^2`` that the models of size 0, 1, ... leave."""
         return tuple(np.maximum(1.0 - np.cumsum(self.ratios), 0.0).tolist())
 
     def discriminant(self, size: int) -> Discriminant:
-        """The model with ``size`` columns, by back-substitution."""
-        k = size + 1
-        W = solve_triangular(self.R[:k, :k], self.projections[:k, :], lower=False)
-        return Discriminant(self.order[:size], W[1:, :], W[0, :])
+        """The model with ``size`` columns, or with all of them, by back-substitution."""
+        k = 1 + min(size, len(self.order))
+        W = solve_triangular(self.R[:k, :k], self.projections[:k], lower=False)
+        return Discriminant(self.order[: k - 1], W[1:], W[0], size, self.residuals[:k], Ending(self.stop, k))
 
 
 def forward_columns(K: Array, Y: Array, limit: int, weights: Array | None = None) -> ForwardPath:
@@ -97,7 +92,7 @@ def forward_columns(K: Array, Y: Array, limit: int, weights: Array | None = None
     return ForwardPath(
         order=np.array([j for j, _ in peeled.records], dtype=np.int64),
         ratios=(first, *(ratio for _, ratio in peeled.records)),
-        R=state.triangle(),
+        R=state.R,
         projections=np.stack(state.projections),
         stop=peeled.stop,
     )
@@ -118,8 +113,9 @@ class _Orthogonal:
         self.floor = max(_MIN_SQUARED_NORM_SHARE, 10 * eps(K)) * np.sum(K * K, axis=0)
         self.correlations = K.T @ self.residual
         self.taken = np.zeros(K.shape[1], dtype=bool)
+        self.R = np.zeros((limit + 1, limit + 1), dtype=K.dtype)
         # the weights add up to n, so the column of ones is sqrt(n) times its regressor
-        self.columns_of_R = [np.array([K.shape[0] ** 0.5], dtype=K.dtype)]
+        self.R[0, 0] = K.shape[0] ** 0.5
 
     def find(self) -> int | Stop:
         """The column of largest error reduction ratio."""
@@ -133,7 +129,8 @@ class _Orthogonal:
 
     def remove(self, j: int) -> list[tuple[int, float]]:
         """Project column ``j`` out; its number and the share of the targets that it explains."""
-        Q = self.regressors().T
+        k = len(self.projections)
+        Q = self.basis[:k].T
         column = self.K[:, j]
         along = Q.T @ column
         p = column - Q @ along
@@ -141,28 +138,16 @@ class _Orthogonal:
         p = p - Q @ again
         norm = np.sqrt(np.sum(p * p))
         q = p / norm
-        self.columns_of_R.append(np.append(along + again, norm))
+        self.R[:k, k], self.R[k, k] = along + again, norm
         projection = q @ self.residual
         pulled = q @ self.K
-        self.basis[len(self.projections)] = q
+        self.basis[k] = q
         self.projections.append(projection)
         self.residual = self.residual - q[:, None] * projection[None, :]
         self.norms = np.maximum(self.norms - pulled * pulled, 0.0)
         self.correlations = self.correlations - pulled[:, None] * projection[None, :]
         self.taken[j] = True
         return [(j, float(np.sum(projection * projection)) / self.total)]
-
-    def regressors(self) -> Array:
-        """Those taken so far, one per row."""
-        return self.basis[: len(self.projections)]
-
-    def triangle(self) -> Array:
-        """``R`` from its columns."""
-        k = len(self.columns_of_R)
-        R = np.zeros((k, k), dtype=self.K.dtype)
-        for j, column in enumerate(self.columns_of_R):
-            R[: j + 1, j] = column
-        return R
 
 
 @dataclass(frozen=True)
@@ -188,19 +173,15 @@ class ForwardFamily:
         """Models of the given sizes; the path may end early."""
         path = forward_columns(K, Y, int(settings[-1]), weights)
         for size in settings:
-            yield path.discriminant(min(int(size), path.size))
-            if size >= path.size:  # no column is left that differs from those taken
+            yield path.discriminant(int(size))
+            if size >= len(path.order):  # no column is left that differs from those taken
                 return
 
-    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedDiscriminant:
+    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> Discriminant:
         """The model of one size, or smaller where no independent column or no residual is left."""
-        path = forward_columns(K, Y, int(setting), weights)
-        m = path.discriminant(path.size)
-        return FittedDiscriminant(
-            m.support, m.coef, m.offset, setting, path.residuals, Ending(path.stop, len(path.ratios))
-        )
+        return forward_columns(K, Y, int(setting), weights).discriminant(int(setting))
 
-    def refit(self, fitted: FittedDiscriminant, sums: Statistics) -> FittedDiscriminant:
+    def refit(self, fitted: Discriminant, sums: Statistics) -> Discriminant:
         """Least squares on the same vectors, from sums over rows of their kernel columns and of the targets."""
         solution = sums.solve(0.0)
         # the columns in their order, each orthogonalized against those before it

@@ -91,12 +91,12 @@ def lasso_rows(
 
     Notes
     -----
-    Needs ``A'R`` once a round and otherwise only the active columns: ``n k^2 + k^3`` for a support of ``k``.
+    ``m k + k^3`` per round, with ``m`` columns and a support of ``k``.
     """
-    single = problem.target.shape[1] == 1
+    single = problem.correlations.shape[1] == 1
     if tol is None:
         tol = _RELATIVE_GAP if single else _RELATIVE_GAP_GROUP
-    tol = max(tol, _MIN_GAP_IN_EPS * eps(problem.columns))
+    tol = max(tol, _MIN_GAP_IN_EPS * eps(problem.gram))
     active = ActiveSet.empty(problem) if start is None else start
     trace: list[float] = []
     stop, gap = Stop.MAX_ITER, 1.0
@@ -109,7 +109,7 @@ def lasso_rows(
         value = active.objective(lam, 1.0)
         residual_corr = active.gradient()
         gap = duality_gap(active, residual_corr, value, lam)
-        stalled = bool(trace) and value >= trace[-1] - eps(problem.columns) * abs(value)
+        stalled = bool(trace) and value >= trace[-1] - eps(problem.gram) * abs(value)
         trace.append(value)
         if gap <= tol:
             stop = Stop.CONVERGED
@@ -138,7 +138,7 @@ def _join(active: ActiveSet, new: Array, residual_corr: Array, lam: float) -> Ac
         # a number so small that it changes nothing but carries the sign
         return active.join(new, np.copysign(np.full_like(own, _NEW_COEF), own))
     # a fraction of the step that each would take alone: together they might overshoot
-    shrink = (1.0 - lam / row_norms(own)) / np.diagonal(active.problem.gram_of(new)) / len(new)
+    shrink = (1.0 - lam / row_norms(own)) / np.diagonal(active.problem.gram)[new] / len(new)
     return active.join(new, own * shrink[:, None])
 
 

@@ -23,7 +23,6 @@ from fewkern.fisher.problem import (
     ActiveSet,
     Discriminant,
     Ending,
-    FittedDiscriminant,
     PenalizedProblem,
     penalized_problem,
     ridge_rows,
@@ -63,7 +62,7 @@ def lq_fit(
     warm: ActiveSet | None = None,
     start: Array | None = None,
     tol: float | None = None,
-) -> FittedDiscriminant:
+) -> Discriminant:
     r"""Minimize (5) over the coefficients of the kernel columns.
 
     Parameters
@@ -84,7 +83,7 @@ def lq_fit(
 
     Notes
     -----
-    One step costs ``k^2 n + k^3`` with ``k`` live components (``k^3`` once ``K'K`` is known).
+    One step costs ``k^3`` with ``k`` live components.
 
     Examples
     --------
@@ -100,21 +99,21 @@ def lq_fit(
         raise ValueError(f"lq_fit: penalty must be positive, got {penalty!r}.")
     lam, lasso = float(penalty) * problem.n, None
     if start is not None:
-        begin = _given(problem, start)
+        begin = ActiveSet.of(problem, np.arange(len(start)), start.astype(problem.gram.dtype))
     elif q == 1:
         active, objectives, ending = lasso_rows(problem, lam, warm, tol=tol)
-        m = problem.discriminant(active)
-        return FittedDiscriminant(m.support, m.coef, m.offset, penalty, objectives, ending, active)
-    elif q < 1 and problem.target.shape[1] == 1:
+        return Discriminant(*problem.solution(active), penalty, objectives, ending, active)
+    elif q < 1 and problem.correlations.shape[1] == 1:
         begin = lasso = lasso_rows(problem, lam, warm, tol=_START_RELATIVE_GAP)[0]
     else:
-        begin = ActiveSet.of(problem, np.arange(problem.m), ridge_rows(problem, lam))
+        W = ridge_rows(problem, lam)
+        begin = ActiveSet.of(problem, np.arange(len(W)), W)
     return replace(_majorize_minimize(begin, penalty, q, tol), lasso=lasso)
 
 
 def lq_path(
     problem: PenalizedProblem, penalties: Sequence[float], q: float = 0.5, tol: float | None = None
-) -> Iterator[FittedDiscriminant]:
+) -> Iterator[Discriminant]:
     """Fits at falling penalties, computed on demand.
 
     The exact ``q = 1`` solutions are warm starts of one another. A solution for ``q < 1`` is never handed on: zeros are
@@ -127,19 +126,7 @@ def lq_path(
         yield replace(fit, lasso=None)
 
 
-def _given(problem: PenalizedProblem, start: Array) -> ActiveSet:
-    """A start of one's own, on all components."""
-    W = np.asarray(start, dtype=problem.columns.dtype)
-    zeros = int(np.sum(row_norms(W) == 0))
-    if W.shape != problem.correlations.shape or zeros:
-        raise ValueError(
-            f"lq_fit: start must have shape {problem.correlations.shape} and no zero row, for a zero never "
-            f"changes under (8); got shape {W.shape} with {zeros} zero rows."
-        )
-    return ActiveSet.of(problem, np.arange(problem.m), W)
-
-
-def _majorize_minimize(start: ActiveSet, penalty: float, q: float, tol: float | None) -> FittedDiscriminant:
+def _majorize_minimize(start: ActiveSet, penalty: float, q: float, tol: float | None) -> Discriminant:
     """The iteration (8) on the live components, from ``start``."""
     problem = start.problem
     lam = penalty * problem.n
@@ -171,9 +158,8 @@ def _majorize_minimize(start: ActiveSet, penalty: float, q: float, tol: float | 
     if not active.size:  # every component died: zero is a minimum
         stop = Stop.CONVERGED
         trace.append(problem.square / 2)
-    m = problem.discriminant(active)
     ending = Ending(stop, len(trace), "relative change of the objective", change, tol)
-    return FittedDiscriminant(m.support, m.coef, m.offset, float(penalty), tuple(trace), ending)
+    return Discriminant(*problem.solution(active), float(penalty), tuple(trace), ending)
 
 
 def _newton(active: ActiveSet, value: float, lam: float, q: float) -> tuple[ActiveSet, float]:
@@ -181,7 +167,7 @@ def _newton(active: ActiveSet, value: float, lam: float, q: float) -> tuple[Acti
     # Paper: (8) to the end. We: Newton steps once the support has settled, because (8) converges only linearly; no
     # component changes its sign or starts below the second-order bound, so it is the same minimum.
     W, G = active.W, active.G
-    if G is None or q >= 1 or W.shape[1] > 1 or _unsettled(active, lam, q):
+    if q >= 1 or W.shape[1] > 1 or _unsettled(active, lam, q):
         return active, value
     sign, size = np.sign(W), np.abs(W)
     gradient = sign * (G @ W - active.B) + lam * q * size ** (q - 1)
@@ -207,7 +193,7 @@ def _below_saddle(active: ActiveSet, value: float, lam: float, q: float) -> Acti
     (8) stops wherever the gradient vanishes. From a saddle it goes on along the direction of most negative curvature,
     either way, at most until the first component is zero, which then is dropped.
     """
-    if q >= 1 or active.G is None or not active.size:
+    if q >= 1 or not active.size:
         return None
     size = row_norms(active.W)
     H = _hessian(active, lam, q)
@@ -233,10 +219,6 @@ def _below_saddle(active: ActiveSet, value: float, lam: float, q: float) -> Acti
 def _step(active: ActiveSet, lam: float, q: float) -> ActiveSet:
     r"""(8): :math:`\Psi (\Psi G \Psi + \rho N q I)^{-1} \Psi \tilde K' Y`, :math:`\Psi = diag |\Omega_i|^{(2-q)/2}`."""
     psi = (row_norms(active.W) ** ((2.0 - q) / 2))[:, None]
-    if active.G is None:
-        # small side: Psi^2 A'(A Psi^2 A' + rho N q I)^{-1} Y
-        scaled = active.A * psi.T
-        return active.at(psi * (scaled.T @ solve_shifted(scaled @ scaled.T, active.problem.target, lam * q)))
     return active.at(psi * solve_shifted(psi * active.G * psi.T, psi * active.B, lam * q))
 
 
@@ -293,7 +275,7 @@ class LqFamily:
         tol = _FOLD_RELATIVE_GAP if self.q == 1 and Y.shape[1] > 1 else None
         return lq_path(penalized_problem(K, Y, weights), settings, self.q, tol)
 
-    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> FittedDiscriminant:
+    def fit(self, K: Array, Y: Array, weights: Array, setting: float) -> Discriminant:
         """The model at one penalty, or at the smallest larger one that keeps ``max_vectors``."""
         problem = penalized_problem(K, Y, weights)
         fit = lq_fit(problem, setting, self.q)
@@ -310,7 +292,7 @@ class LqFamily:
                     fit = middle
         return fit
 
-    def refit(self, fitted: FittedDiscriminant, sums: Statistics) -> FittedDiscriminant:
+    def refit(self, fitted: Discriminant, sums: Statistics) -> Discriminant:
         """The model on the same vectors, from sums over rows of their kernel columns and of the targets."""
         # 1 and 2 are solved exactly; the others continue from the minimum that was found
         start = None if self.q in (1, 2) else fitted.coef

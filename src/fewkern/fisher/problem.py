@@ -8,11 +8,11 @@ support:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fewkern.arrays.linalg import jittered_cholesky, solve_shifted, solve_triangular
+from fewkern.arrays.linalg import solve_shifted
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import distinct_rows
 from fewkern.arrays.numerics import squarable
@@ -76,27 +76,6 @@ def kernel_scale(samples: Samples, kernel: Kernel) -> float:
 
 
 @dataclass(frozen=True)
-class Discriminant:
-    """A discriminant: coefficients on the columns ``support``, and a bias."""
-
-    support: Array
-    """Candidate columns with a coefficient."""
-    coef: Array
-    """``(k, p)``, one row per column of the support."""
-    offset: Array
-    """Bias, ``(p,)``."""
-
-    @property
-    def size(self) -> int:
-        """Number of columns kept."""
-        return int(self.support.shape[0])
-
-    def values(self, K: Array) -> Array:
-        """Discriminant ``(n, p)`` of samples whose candidate columns are ``K``."""
-        return np.take(K, self.support, axis=1) @ self.coef + self.offset[None, :]
-
-
-@dataclass(frozen=True)
 class Ending:
     """How an iteration ended."""
 
@@ -110,9 +89,15 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class FittedDiscriminant(Discriminant):
-    """A model, and how it was found."""
+class Discriminant:
+    """A discriminant, coefficients on the columns ``support`` and a bias, and how it was found."""
 
+    support: Array
+    """Candidate columns with a coefficient."""
+    coef: Array
+    """``(k, p)``, one row per column of the support."""
+    offset: Array
+    """Bias, ``(p,)``."""
     setting: float
     """Penalty, or number of vectors."""
     objectives: tuple[float, ...]
@@ -122,14 +107,23 @@ class FittedDiscriminant(Discriminant):
     """The exact solution for ``q = 1`` that was computed on the way: a start for the next smaller penalty."""
 
     @property
+    def size(self) -> int:
+        """Number of columns kept."""
+        return int(self.support.shape[0])
+
+    @property
     def objective(self) -> float:
         """What was minimized, at the solution."""
         return self.objectives[-1]
 
+    def values(self, K: Array) -> Array:
+        """Discriminant ``(n, p)`` of samples whose candidate columns are ``K``."""
+        return np.take(K, self.support, axis=1) @ self.coef + self.offset[None, :]
+
 
 @dataclass(frozen=True)
 class PenalizedProblem:
-    """Columns and targets with the sample weights multiplied in and a free bias projected out.
+    """Products of the kernel columns and targets, the sample weights multiplied in and a free bias projected out.
 
     A free bias is the least-squares constant of whatever the rest leaves, so taking the weighted means out of the
     columns and of the targets gives the same problem without it.
@@ -137,40 +131,19 @@ class PenalizedProblem:
 
     n: int
     """Number of samples; the weights add up to it."""
-    columns: Array
-    """``(n, m)``; rows times the root of their weight. Only its products matter: of sums over rows it is a triangular
-    factor, ``(m, m)``."""
-    target: Array
-    """``(n, p)`` or ``(m, p)``; likewise."""
+    gram: Array
+    """``K'K``, ``(m, m)``."""
     correlations: Array
-    """``columns' target``, ``(m, p)``."""
+    """``K'Y``, ``(m, p)``."""
     square: float
-    """Squared norm of the target."""
-    gram: Array | None
-    """``columns' columns`` where it was worth forming once; otherwise it is formed on the live columns only."""
+    """Squared norm of the targets."""
     column_means: Array
     target_means: Array
 
-    @property
-    def m(self) -> int:
-        """Number of columns."""
-        return int(self.columns.shape[1])
-
-    def take(self, S: Array) -> Array:
-        """The columns ``S``."""
-        return np.take(self.columns, S, axis=1)
-
-    def gram_of(self, S: Array) -> Array:
-        """``columns_S' columns_S``."""
-        if self.gram is not None:
-            return _submatrix(self.gram, S)
-        A = self.take(S)
-        return A.T @ A
-
-    def discriminant(self, active: ActiveSet) -> Discriminant:
-        """The solution ``active`` as support among the candidates, coefficients and bias."""
+    def solution(self, active: ActiveSet) -> tuple[Array, Array, Array]:
+        """Support among the candidates, coefficients and bias."""
         S, W = active.S, active.W
-        return Discriminant(S, W, self.target_means - self.column_means[S] @ W)
+        return S, W, self.target_means - self.column_means[S] @ W
 
 
 @dataclass(frozen=True)
@@ -185,17 +158,12 @@ class ActiveSet:
     B: Array
     """Their correlations with the target, ``(k, p)``."""
     G: Array
-    """Gram matrix of their columns; None while they outnumber the samples, where the columns are cheaper."""
-    A: Array = None
-    """Their columns, where there is no ``G``."""
+    """Gram matrix of their columns."""
 
     @classmethod
     def of(cls, problem: PenalizedProblem, S: Array, W: Array) -> ActiveSet:
         """The components ``S`` at ``W``."""
-        B = problem.correlations[S]
-        if problem.gram is not None or S.shape[0] <= problem.n:
-            return cls(problem, S, W, B, problem.gram_of(S))
-        return cls(problem, S, W, B, None, problem.take(S))
+        return cls(problem, S, W, problem.correlations[S], _submatrix(problem.gram, S))
 
     @classmethod
     def empty(cls, problem: PenalizedProblem) -> ActiveSet:
@@ -210,38 +178,23 @@ class ActiveSet:
     @property
     def norms(self) -> Array:
         """Squared norms of their columns."""
-        return np.diagonal(self.G) if self.G is not None else np.sum(self.A * self.A, axis=0)
+        return np.diagonal(self.G)
 
     def at(self, W: Array) -> ActiveSet:
         """The same components at other coefficients."""
-        return ActiveSet(self.problem, self.S, W, self.B, self.G, self.A)
+        return replace(self, W=W)
 
     def take(self, kept: Array) -> ActiveSet:
         """The components at the positions ``kept``."""
-        S, W, B = self.S[kept], self.W[kept], self.B[kept]
-        if self.G is not None:
-            return ActiveSet(self.problem, S, W, B, _submatrix(self.G, kept))
-        if S.shape[0] <= self.problem.n:
-            return ActiveSet.of(self.problem, S, W)
-        return ActiveSet(self.problem, S, W, B, None, np.take(self.A, kept, axis=1))
+        return ActiveSet(self.problem, self.S[kept], self.W[kept], self.B[kept], _submatrix(self.G, kept))
 
     def where(self, mask: Array) -> ActiveSet:
         """The components at which ``mask`` is true."""
-        return self.take(np.nonzero(mask)[0])
+        return self.take(np.flatnonzero(mask))
 
     def join(self, N: Array, W: Array) -> ActiveSet:
         """With the components ``N`` at ``W`` appended."""
-        problem = self.problem
-        S, every = np.concatenate([self.S, N]), np.concatenate([self.W, W])
-        B = np.concatenate([self.B, problem.correlations[N]])
-        if problem.gram is not None:
-            return ActiveSet(problem, S, every, B, problem.gram_of(S))
-        A_new = problem.take(N)
-        corner = A_new.T @ A_new
-        if self.size:
-            cross = problem.take(self.S).T @ A_new
-            corner = np.block([[self.G, cross], [cross.T, corner]])
-        return ActiveSet(problem, S, every, B, corner)
+        return ActiveSet.of(self.problem, np.concatenate([self.S, N]), np.concatenate([self.W, W]))
 
     def sorted(self) -> ActiveSet:
         """The components that differ from zero, ascending."""
@@ -249,22 +202,13 @@ class ActiveSet:
         return alive.take(np.argsort(alive.S))
 
     def gradient(self) -> Array:
-        """``columns' (target - columns_S W)``: every component's pull, ``(m, p)``."""
-        problem = self.problem
-        if self.size == 0:
-            return problem.correlations
-        if problem.gram is not None:
-            return problem.correlations - np.take(problem.gram, self.S, axis=1) @ self.W
-        return problem.columns.T @ (problem.target - problem.take(self.S) @ self.W)
+        """``K'(Y - K_S W)``: correlations of all columns with the residual, ``(m, p)``."""
+        return self.problem.correlations - np.take(self.problem.gram, self.S, axis=1) @ self.W
 
     def objective(self, lam: float, q: float) -> float:
         """``J`` of (5)."""
         W = self.W
-        if self.G is not None:
-            fit = self.problem.square + float(np.sum(W * (self.G @ W - 2.0 * self.B)))
-        else:
-            R = self.problem.target - self.A @ W
-            fit = float(np.sum(R * R))
+        fit = self.problem.square + float(np.sum(W * (self.G @ W - 2.0 * self.B)))
         norms = row_norms(W)
         # the square root and the absolute value are much cheaper than a general power
         powers = norms if q == 1 else np.sqrt(norms) if q == 0.5 else norms**q
@@ -284,10 +228,9 @@ def penalized_problem(K: Array, Y: Array, weights: Array | None = None) -> Penal
 
     Notes
     -----
-    ``K'K`` is formed, at a cost of ``n m^2``, if there are at least twice as many samples as columns: every later step
-    then is independent of ``n``.
+    ``n m^2`` for ``K'K``, once: every later step is independent of ``n``.
     """
-    n, m = K.shape
+    n = K.shape[0]
     if weights is not None and np.all(weights == weights[0]):
         weights = None
     root = np.ones(n, dtype=K.dtype) if weights is None else np.sqrt(weights * (n / np.sum(weights)))
@@ -297,16 +240,7 @@ def penalized_problem(K: Array, Y: Array, weights: Array | None = None) -> Penal
     A, B = K - column_means[None, :], Y - target_means[None, :]
     if weights is not None:
         A, B = A * root[:, None], B * root[:, None]
-    return PenalizedProblem(
-        n=n,
-        columns=A,
-        target=B,
-        correlations=A.T @ B,
-        square=float(np.sum(B * B)),
-        gram=A.T @ A if n >= 2 * m else None,
-        column_means=column_means,
-        target_means=target_means,
-    )
+    return PenalizedProblem(n, A.T @ A, A.T @ B, float(np.sum(B * B)), column_means, target_means)
 
 
 def summed_problem(sums: Statistics) -> PenalizedProblem:
@@ -325,18 +259,8 @@ def summed_problem(sums: Statistics) -> PenalizedProblem:
     """
     unit = sums.count / sums.weight
     means = sums.cross[0] / sums.weight
-    gram, cross = unit * sums.scatter, unit * sums.centered_cross
-    factor, _ = jittered_cholesky(gram)
-    return PenalizedProblem(
-        n=sums.count,
-        columns=factor.T,
-        target=solve_triangular(factor, cross),
-        correlations=cross,
-        square=max(float(unit * np.sum(sums.square - sums.weight * means * means)), 0.0),
-        gram=gram,
-        column_means=sums.mean,
-        target_means=means,
-    )
+    square = max(float(unit * np.sum(sums.square - sums.weight * means * means)), 0.0)
+    return PenalizedProblem(sums.count, unit * sums.scatter, unit * sums.centered_cross, square, sums.mean, means)
 
 
 def row_norms(W: Array) -> Array:
@@ -345,12 +269,8 @@ def row_norms(W: Array) -> Array:
 
 
 def ridge_rows(problem: PenalizedProblem, lam: float) -> Array:
-    """``(A'A + lam I)^{-1} A'Y`` on all columns, from the smaller of the two sides."""
-    A = problem.columns
-    if problem.m <= problem.n:
-        G = A.T @ A if problem.gram is None else problem.gram
-        return solve_shifted(G, problem.correlations, lam)
-    return A.T @ solve_shifted(A @ A.T, problem.target, lam)
+    """``(K'K + lam I)^{-1} K'Y`` on all columns."""
+    return solve_shifted(problem.gram, problem.correlations, lam)
 
 
 def _submatrix(G: Array, S: Array) -> Array:

@@ -20,7 +20,7 @@ from fewkern.core.path import Stop
 from fewkern.fisher.fitting import CONSTRAINTS, class_expansion, fit_fisher
 from fewkern.fisher.lq import LqFamily, lq_path, max_penalty
 from fewkern.fisher.problem import Candidates, penalized_problem
-from fewkern.fisher.targets import fisher_targets, least_squares_scores
+from fewkern.fisher.targets import fisher_targets
 from fewkern.populations import labelled_population
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 
@@ -122,7 +122,8 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
     is not at the midpoint of the targets but where a logistic regression on held-out scores has equal posteriors. The
     iteration starts from the solution for ``q = 1`` (two classes) and ends at a relative change of 1e-8, not 1e-5.
 
-    *Cost.* ``n m`` kernel values for ``m`` candidates, then ``n k^2 + k^3`` per iteration with ``k`` components alive.
+    *Cost.* ``n m`` kernel values for ``m`` candidates, ``n m^2`` for their products, then ``k^3`` per iteration with
+    ``k`` components alive.
     An automatic fit is about 45 fits per length scale: 1 to 2 seconds for 400 to 1,000 samples of two classes. Several
     classes start with all candidates alive, and ``q = 1`` is the slow case there (group lasso): 20 seconds for 1,200
     samples of ten classes, where ``q = 0.5`` takes 5.
@@ -287,7 +288,7 @@ def fisher_path(
         alphas = [top * _PATH_PENALTY_RATIO ** (i / last) for i in range(alphas)]
     falling = sorted((float(p) for p in alphas), reverse=True)
     fits = tuple(lq_path(problem, falling, float(model.q)))
-    scores = least_squares_scores(targets).shares()
+    scores = targets.midpoint_rule()
     shares = samples.weights / np.sum(samples.weights)
     errors = [float(shares @ (scores.codes(fit.values(candidates.K)) != samples.codes)) for fit in fits]
     return FisherPath(

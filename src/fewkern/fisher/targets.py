@@ -15,7 +15,7 @@ probabilities, which the penalty of the regression shrinks.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,9 +56,23 @@ class FisherTargets:
         """Targets ``(n, C - 1)`` of samples with class numbers ``codes``."""
         return self.scale * self.theta[codes]
 
+    def posteriors(self, F: Array) -> Array:
+        r"""The least-squares posteriors :math:`\pi_c (1 + \theta_c^T f / s)` of discriminants; they add up to one.
+
+        For two classes the larger one is that on its side of the paper's threshold :math:`\tfrac N2 (1/N_1 - 1/N_2)`.
+        """
+        return self.priors * (1.0 + F @ self.theta.T / self.scale)
+
     def values(self, posteriors: Array) -> Array:
-        r"""The discriminant ``f`` whose least-squares posteriors :math:`\pi_c (1 + \theta_c^T f / s)` are given."""
+        """The discriminant ``f`` whose :meth:`posteriors` are given."""
         return self.scale * (posteriors @ self.theta)
+
+    def midpoint_rule(self) -> ClassScores:
+        """Scores whose probabilities are the :meth:`posteriors`."""
+        M, c = (self.priors[:, None] * self.theta / self.scale).T, self.priors
+        if self.n_classes == 2:  # the difference of the two posteriors, which add up to one
+            M, c = M[:, 1:] - M[:, :1], c[1:] - c[:1]
+        return ClassScores(M, c, shares=(0.0, 1.0))
 
 
 def fisher_targets(codes: Array, n_classes: int, weights: Array) -> FisherTargets:
@@ -81,36 +95,6 @@ def fisher_targets(codes: Array, n_classes: int, weights: Array) -> FisherTarget
     return FisherTargets(np.array(share, dtype=weights.dtype), theta.astype(weights.dtype), scale)
 
 
-@dataclass(frozen=True)
-class AffineScores:
-    """One score per class, ``F weights + offset``."""
-
-    weights: Array
-    """``(C - 1, C)``."""
-    offset: Array
-    """``(C,)``."""
-
-    def __call__(self, F: Array) -> Array:
-        return F @ self.weights + self.offset
-
-    def logarithms(self) -> ClassScores:
-        """Class scores whose softmax is the probabilities; for two classes one score, the difference of the two."""
-        M, c = self.weights, self.offset
-        return ClassScores(M, c) if len(c) > 2 else ClassScores(M[:, 1:] - M[:, :1], c[1:] - c[:1])
-
-    def shares(self) -> ClassScores:
-        """Class scores that are the probabilities themselves: those of two classes add up to one."""
-        return replace(self.logarithms(), shares=(0.0, 1.0))
-
-
-def least_squares_scores(targets: FisherTargets) -> AffineScores:
-    r"""The posteriors :math:`\pi_c (1 + \theta_c^T f / s)`, which sum to one.
-
-    For two classes the larger one is that on its side of the paper's threshold :math:`\tfrac N2 (1/N_1 - 1/N_2)`.
-    """
-    return AffineScores((targets.priors[:, None] * targets.theta / targets.scale).T, targets.priors)
-
-
 def fit_posterior(held_out: HeldOut | None, targets: FisherTargets) -> tuple[ClassScores, bool]:
     r"""Decision scores and probabilities that never reverse the order of the discriminant.
 
@@ -130,22 +114,21 @@ def fit_posterior(held_out: HeldOut | None, targets: FisherTargets) -> tuple[Cla
     """
     U = None if held_out is None else _rising_directions(held_out.values, held_out.samples, targets)
     if held_out is None or U is None or U.shape[1] == 0:
-        return least_squares_scores(targets).shares(), False
+        return targets.midpoint_rule(), False
     # Paper: the threshold is the midpoint of the targets. We: where held-out samples have equal posteriors, because a
     # penalty shrinks the values and moves the best threshold away from the midpoint; it gives probabilities, too.
     samples = held_out.samples
     assert samples.codes is not None
     # in units of the targets the ridge means the same for every problem
     F = held_out.values @ U / targets.scale
-    n_classes = len(targets.priors)
-    # two classes have one slope b there and (-b, b) / 2 here, whose square is half as large
-    ridge = _RIDGE_PER_WEIGHT / 2 if n_classes == 2 else _RIDGE_PER_WEIGHT
-    own = indicators(samples.codes, n_classes)
+    # two classes have one slope b there, which stands for (-b, b) / 2 here: its square is half as large
+    ridge = _RIDGE_PER_WEIGHT / 2 if targets.n_classes == 2 else _RIDGE_PER_WEIGHT
+    own = indicators(samples.codes, targets.n_classes)
     slopes, offset = fit_logistic(F.astype(np.float64), own, samples.weights, ridge, tol=_POSTERIOR_TOL)
-    if n_classes == 2:
-        slopes, offset = np.hstack([-slopes, slopes]) / 2, np.concatenate([-offset, offset]) / 2
-    slopes, offset = slopes.astype(F.dtype), (offset - offset.mean()).astype(F.dtype)
-    return calibrate(AffineScores(U @ slopes / targets.scale, offset).logarithms(), held_out), True
+    if targets.n_classes > 2:
+        offset = offset - offset.mean()
+    scores = ClassScores(U @ slopes.astype(F.dtype) / targets.scale, offset.astype(F.dtype))
+    return calibrate(scores, held_out), True
 
 
 def _rising_directions(held_out: Array, samples: Samples, targets: FisherTargets) -> Array:
