@@ -286,28 +286,33 @@ class ScoringClassifier(ClassifierMixin):
 
     def _values(self, X: Any) -> Array:
         """Values of the fitted function at new samples."""
-        return self.expansion_(check_samples(self, X))
+        X = check_samples(self, X)  # first: a model that is not fitted has no other attribute
+        return self.expansion_(X)
 
     @rowwise
     def decision_function(self, X: Any) -> Array:
         """Scores of shape ``(n_samples,)`` for two classes (positive: the second), ``(n_samples, n_classes)`` else."""
-        scores = self.class_scores_.scores(self._values(X))
+        values = self._values(X)
+        scores = self.class_scores_.scores(values)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @rowwise
     def predict(self, X: Any) -> Array:
         """Class of every sample."""
-        return labels_from_codes(self.classes_, self.class_scores_.codes(self._values(X)))
+        values = self._values(X)
+        return labels_from_codes(self.classes_, self.class_scores_.codes(values))
 
     @rowwise
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, shape ``(n_samples, n_classes)``, in the order of ``classes_``."""
-        return self.class_scores_.probabilities(self._values(X))
+        values = self._values(X)
+        return self.class_scores_.probabilities(values)
 
     @rowwise
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of every class."""
-        return self.class_scores_.log_probabilities(self._values(X))
+        values = self._values(X)
+        return self.class_scores_.log_probabilities(values)
 
     @rowwise
     def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
