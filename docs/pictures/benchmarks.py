@@ -15,12 +15,15 @@ from pictures.canvas import picture
 PAGES = Path(__file__).parents[1] / "benchmarks"
 
 
-def table(page: str, number: int = 0) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of a table of a page; the row of means is left out."""
+def tables(page: str, *columns: str) -> list[list[list[str]]]:
+    """Rows of the tables of a page that have these columns, in order; rows of means are left out."""
     text = (PAGES / f"{page}.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
-    rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in blocks[number].splitlines()]
-    return rows[0], [row for row in rows[2:] if not row[0].startswith("**") and row[0] != "seconds"]
+    found = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        head, _, *rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in block.splitlines()]
+        if set(columns) <= set(head):
+            found.append([row for row in rows if not row[0].startswith("**") and row[0] != "seconds"])
+    return found
 
 
 def pair(cell: str) -> tuple[float, float]:
@@ -43,10 +46,10 @@ def _beside(ax: Any, fig: Any) -> None:
 @picture
 def benchmark_compress() -> Any:
     """Error of an SVC and of its short versions, per set, over six splits."""
-    tables = [table("compression", k)[1] for k in (0, 1)]
-    names = [row[0] for row in tables[0]]
-    svc = np.mean([[pair(row[1]) for row in rows] for rows in tables], axis=0)
-    short = np.mean([[[float(e) for e in row[2].split("/")] for row in rows] for rows in tables], axis=0)
+    both = tables("compression", "compressed to 10 / 20 / 40")
+    names = [row[0] for row in both[0]]
+    svc = np.mean([[pair(row[1]) for row in rows] for rows in both], axis=0)
+    short = np.mean([[[float(e) for e in row[2].split("/")] for row in rows] for rows in both], axis=0)
     fig, ax = _axes()
     at = np.arange(len(names))
     ax.bar(at - 0.3, svc[:, 0], width=0.18, color=ACCENT, label="SVC")
@@ -62,9 +65,11 @@ def benchmark_compress() -> Any:
 def benchmark_density() -> Any:
     """Time of an answer against the error of the density, for both dimensions."""
     fig, axes = plt.subplots(1, 2, figsize=(9.4, 3.8), layout="constrained", sharex=True)
-    for ax, number, title in zip(axes, (0, 1), ("two dimensions", "six dimensions")):
+    for ax, rows, title in zip(
+        axes, tables("densities", "L1 error"), ("two dimensions", "six dimensions"), strict=True
+    ):
         ax.spines[["top", "right"]].set_visible(False)
-        for name, kernels, _, _, seconds, error, _ in table("densities", number)[1]:
+        for name, kernels, _, _, seconds, error, _ in rows:
             ours = name.startswith("ForwardDensity")
             ax.loglog(float(seconds), float(error), "o", ms=8, color=CHOSEN if ours else ACCENT)
             if name in ("ForwardDensity", "KernelDensity, scott", "kernel thinning of 65536"):
