@@ -69,7 +69,13 @@ warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.
 OF_SCIKIT_LEARN = {"get_params", "set_params", "get_metadata_routing", "set_output"}
 
 # Modules whose sources also hold classes that are documented as members of the package.
-MIXED = {"fewkern.compression", "fewkern.core.gaussians", "fewkern.fisher", "fewkern.learn.suspects", "fewkern.tables.encoder"}
+MIXED = {
+    "fewkern.compression",
+    "fewkern.core.gaussians",
+    "fewkern.fisher",
+    "fewkern.learn.suspects",
+    "fewkern.tables.encoder",
+}
 
 
 def is_of_scikit_learn(*event):
