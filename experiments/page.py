@@ -59,6 +59,10 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto
   background: white; }
 h2 { margin-top: 2.6rem; } a { color: #2f6fd0; }
 """
+_COLUMNS = (
+    "The first columns count figures of the tables, the next count claims; <b>old</b> counts results that are older "
+    "than the code."
+)
 _RULE = (
     "A figure is <b>reproduced</b> if it differs from the published one by no more than two standard errors of the "
     "difference (of the means over the runs; the paper's from its printed deviation) or by no more than a practical "
@@ -171,9 +175,9 @@ def _summary(papers: list[_Paper]) -> str:
         )
     head = [
         "paper",
-        *[f"figures {v}" for v in Verdict],
+        *Verdict,
         *[f"claim {v}" for v in _CLAIM_VERDICTS],
-        "older than the code",
+        "old",
     ]
     parts = [
         (
@@ -183,7 +187,7 @@ def _summary(papers: list[_Paper]) -> str:
         "<h2>In short</h2>",
         _bars(papers),
         _html_table(head, rows, numbers=range(1, len(head))),
-        f"<p>{_RULE}</p><p>{_PROTOCOLS}</p><h2>The papers</h2>",
+        f"<p>{_COLUMNS}</p><p>{_RULE}</p><p>{_PROTOCOLS}</p><h2>The papers</h2>",
     ]
     for paper in papers:
         parts.append(f'<h3><a href="{paper.name}.html">{html.escape(paper.title)}</a></h3>')
