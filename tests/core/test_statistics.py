@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
 from fewkern.select.leave_one_out import solve
@@ -68,4 +67,4 @@ def test_a_sum_over_blocks_of_samples(rng):
     def of(part):
         return Statistics.of(part.X, part.targets, part.weights)
 
-    close(InMemory(samples).total(of, 1 << 17), of(samples))  # four rows at a time
+    close(samples.total(of, 1 << 17), of(samples))  # four rows at a time

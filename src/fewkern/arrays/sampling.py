@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
+# Choices (length scale, vectors, ridge, how many) are made on at most this number of rows; coefficients come from all.
+SAMPLE_ROWS = 20_000
 # Rows to train on, and rows held out.
 Fold = tuple[Sequence[int], Sequence[int]]
 

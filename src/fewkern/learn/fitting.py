@@ -26,8 +26,7 @@ from fewkern.core.explanation import Background
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.kernels import Gaussian
 from fewkern.core.path import Path
-from fewkern.core.population import InMemory, Population
-from fewkern.core.samples import Samples, with_targets
+from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, begin, continue_with, forget_rows, keep_function, merged, policy_of
@@ -261,7 +260,7 @@ def learn_batch(estimator: Any, samples: Samples, before: Sums | None, basis: Ba
         return continue_with(estimator, before, basis, samples)
     if basis is not None:
         return begin(estimator, basis, samples)
-    fitted = fit_population(estimator, InMemory(samples))
+    fitted = fit_population(estimator, samples)
     keep(estimator, fitted)
     return fitted.sums
 

@@ -19,8 +19,7 @@ from fewkern.core.basis import KernelBasis
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.kernels import Kernel, Linear, resolve_kernel
 from fewkern.core.path import Stop
-from fewkern.core.population import Population
-from fewkern.core.samples import Samples, with_indicators
+from fewkern.core.samples import Population, Samples, with_indicators
 from fewkern.core.statistics import Statistics
 from fewkern.select.axes import Spread, column_signs
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
