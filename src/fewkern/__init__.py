@@ -12,8 +12,7 @@ from fewkern.arrays.storable import announce
 # The public names of every module.
 _EXPORTS = {
     "compression": ("compress",),
-    "core.basis": ("KernelBasis",),
-    "core.expansion": ("KernelExpansion",),
+    "core.expansion": ("KernelBasis", "KernelExpansion"),
     "core.gaussians": ("GaussianBasis", "GaussianExpansion"),
     "density.classifier": ("DensityClassifier",),
     "density.forward": ("ForwardDensity",),

@@ -2,7 +2,7 @@ from fewkern import graphs as graphs
 from fewkern import kernels as kernels
 from fewkern._version import __version__ as __version__
 from fewkern.compression import compress as compress
-from fewkern.core.basis import KernelBasis as KernelBasis
+from fewkern.core.expansion import KernelBasis as KernelBasis
 from fewkern.core.expansion import KernelExpansion as KernelExpansion
 from fewkern.core.gaussians import GaussianBasis as GaussianBasis
 from fewkern.core.gaussians import GaussianExpansion as GaussianExpansion

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern.core.basis import KernelBasis
+from fewkern.core.expansion import KernelBasis
 from fewkern.core.kernel import Gram
 from fewkern.kernels import Gaussian, Linear, Precomputed
 from fewkern.select.selection import SelectionRule, approximate_center, select_vectors

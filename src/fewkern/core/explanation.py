@@ -33,7 +33,7 @@ from fewkern.arrays.namespace import Array, is_sparse, namespace, to_numpy
 from fewkern.arrays.neighbors import MOST_CENTER_ROWS, weighted_centers
 from fewkern.arrays.numerics import column_spreads, line_integrals, squarable
 from fewkern.arrays.storable import floats, storable
-from fewkern.core.expansion import Expansion, KernelExpansion
+from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation, gaussians
 from fewkern.core.radial import Gaussian
 from fewkern.core.samples import Samples
@@ -113,7 +113,7 @@ def _columns(basis: GaussianBasis, T: Array) -> Array:
     return gaussians(T - middle, basis.vectors - middle, basis.scales, basis.directions, basis.inverse_widths)
 
 
-def explainable(function: Expansion) -> bool:
+def explainable(function: Any) -> bool:
     """Whether the function is a sum of Gaussians, the only kind that has the closed form."""
     if isinstance(function, GaussianExpansion):
         return True

@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.namespace import Array, concat_rows, eps, is_sparse, namespace, to_numpy
 from fewkern.arrays.neighbors import distinct_rows
 from fewkern.arrays.storable import storable
-from fewkern.core.basis import KernelBasis
-from fewkern.core.expansion import KernelExpansion
+from fewkern.core.expansion import KernelBasis, KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import FeatureSums, LinearSolution, Statistics

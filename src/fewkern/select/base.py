@@ -22,9 +22,8 @@ from fewkern.base import (
     need_held_out,
     no_set,
 )
-from fewkern.core.basis import KernelBasis
 from fewkern.core.conformal import Intervals, Novelty
-from fewkern.core.expansion import KernelExpansion
+from fewkern.core.expansion import KernelBasis, KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
