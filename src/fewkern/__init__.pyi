@@ -22,8 +22,8 @@ from fewkern.io import to_c_test as to_c_test
 from fewkern.io import to_js as to_js
 from fewkern.io import to_onnx as to_onnx
 from fewkern.io import to_sql as to_sql
-from fewkern.learn.classifier import KernelClassifier as KernelClassifier
-from fewkern.learn.regressor import KernelRegressor as KernelRegressor
+from fewkern.learn.estimators import KernelClassifier as KernelClassifier
+from fewkern.learn.estimators import KernelRegressor as KernelRegressor
 from fewkern.learn.suspects import suspects as suspects
 from fewkern.margins.graph_reducers import GraphEmbedding as GraphEmbedding
 from fewkern.margins.graph_reducers import RecursiveSoftMargin as RecursiveSoftMargin

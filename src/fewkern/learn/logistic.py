@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
+from fewkern.arrays.blocks import one_thread
+from fewkern.arrays.namespace import asarray_like, to_numpy
 from fewkern.arrays.optimize import fit_logistic, indicators
+from fewkern.core.samples import Population
+from fewkern.core.scores import ClassScores, class_values
 from fewkern.learn.compare import Comparison, Key
+from fewkern.learn.fitting import Fitted
 from fewkern.learn.objective import Rows, features
+from fewkern.select.leave_one_out import HeldOut
+from fewkern.select.uncertainty import fit_temperature
 
 Host = np.ndarray[Any, Any]
 # Ridges that are compared, in units of that of least squares: a logistic loss is a quarter as curved as a squared one.
@@ -72,6 +79,37 @@ def choose_logistic(
             break
         before, solved = found, coefficients
     return best
+
+
+@one_thread()
+def as_logistic(fitted: Fitted, population: Population) -> Fitted:
+    """The same vectors with the coefficients of logistic regression, where rows held out ask for it.
+
+    All rows must be in the sample that chose the vectors; of more rows least squares needs sums only.
+    """
+    found, samples = fitted.learned, population.sample
+    if found is None or found.comparison is None or population.n > found.samples.n:
+        return fitted
+    codes = to_numpy(found.samples.codes)
+    place = to_numpy(fitted.held_out.samples.codes)
+    if len(np.unique(codes)) < samples.n_classes:
+        return fitted
+    scores = class_values(fitted.held_out.values)
+    factor = fit_temperature(scores, fitted.held_out.samples.codes, fitted.held_out.samples.weights)
+    logs = to_numpy(ClassScores(factor=factor).log_probabilities(fitted.held_out.values))
+    weights = to_numpy(fitted.held_out.samples.weights)
+    log_loss = float(-(weights @ logs[np.arange(len(place)), place]) / weights.sum())
+    to_beat = log_loss, fitted.held_out.error_rate()
+    chosen = choose_logistic(found.rows, codes, found.comparison, found.key, found.ridge, to_beat)
+    if chosen is None:
+        return fitted
+    like = samples.weights
+    Z = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64)
+    own, weights = indicators(codes, samples.n_classes), to_numpy(found.samples.weights)
+    W, b = fit_logistic(Z, own, weights, chosen.ridge, chosen.coefficients)
+    expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in (W, b)))
+    held = HeldOut(chosen.scores.astype(found.samples.weights.dtype), found.samples.take(chosen.held))
+    return replace(fitted, expansion=expansion, held_out=held, loss="logistic")
 
 
 def _judged(scores: Host, codes: Host, weights: Host) -> tuple[float, float]:

@@ -17,10 +17,9 @@ from fewkern.base import check_groups, check_labelled, check_measured
 from fewkern.core.samples import Samples, class_targets
 from fewkern.core.scores import ClassScores
 from fewkern.learn.batches import Sums
-from fewkern.learn.classifier import KernelClassifier
+from fewkern.learn.estimators import KernelClassifier, KernelRegressor
 from fewkern.learn.learner import learn_from_samples
 from fewkern.learn.policy import POLICY
-from fewkern.learn.regressor import KernelRegressor
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
