@@ -9,8 +9,8 @@ from sklearn.metrics import roc_auc_score
 
 from fewkern import suspects
 from fewkern.learn import suspects as module
-from fewkern.learn.objective import Rows, features, left_out_residuals
-from fewkern.learn.start import Start
+from fewkern.learn.objective import Rows, features
+from fewkern.learn.start import Start, left_out_residuals
 
 
 def planted(n=400, share=0.1):

@@ -1,4 +1,4 @@
-"""Random generators, samples of rows that depend on their numbers alone, and folds by scikit-learn's splitters."""
+"""Random generators, samples and orders of rows that depend on these alone, and folds by scikit-learn's splitters."""
 
 from __future__ import annotations
 
@@ -50,6 +50,33 @@ def smallest_keys(keys: np.ndarray[Any, Any], labels: np.ndarray[Any, Any] | Non
         rare = [order[labels[order] == c][:2] for c in np.unique(labels)]
         kept = np.unique(np.concatenate([kept, *rare]))
     return np.sort(kept)
+
+
+def row_order(X: np.ndarray[Any, Any], Y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Positions of the rows in an order that looks random, and that depends on what they hold and on nothing else.
+
+    So permuting a table changes neither folds nor draws nor trees, and a sorted table is nothing special. The order
+    looks at ranks only: it does not change with the units of a column either.
+    """
+    keys = sum((_keys(X[:, a]) for a in range(X.shape[1])), np.zeros(X.shape[0]))
+    for c in range(Y.shape[1]):  # the targets break ties between equal rows
+        keys = keys + 0.5 * _keys(Y[:, c])
+    return np.argsort(_keys(keys), kind="stable")
+
+
+def column_order(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same for the columns of rows that are in their order."""
+    place = row_keys(np.arange(X.shape[0]))
+    return np.argsort([float(_keys(X[:, a]) @ place) for a in range(X.shape[1])], kind="stable")
+
+
+def _ranks(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.unique(values, return_inverse=True)[1].reshape(-1)
+
+
+def _keys(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    # multiples of 2^-32: their sums over columns are exact, in whatever order
+    return np.floor(row_keys(_ranks(values)) * 2.0**32) * 2.0**-32
 
 
 def stratified_folds(codes: np.ndarray[Any, Any], count: int, seed: int | None = None) -> list[Fold]:

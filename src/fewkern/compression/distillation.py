@@ -24,8 +24,7 @@ from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.path import smallest_within
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.learn.learner import linear_axes
-from fewkern.learn.move import move
-from fewkern.learn.objective import Rows, coefficients
+from fewkern.learn.objective import Rows, coefficients, move
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 

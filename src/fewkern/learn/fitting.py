@@ -28,7 +28,7 @@ from fewkern.core.path import Path
 from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
-from fewkern.learn.climb import Kind
+from fewkern.learn.compare import Kind
 from fewkern.learn.learner import Learned, Settings, learn
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import fit_preparation, with_open_ends
@@ -156,7 +156,7 @@ def _path(found: Learned) -> Path | None:
     """Held-out error of every kind and size that was compared."""
     if found.comparison is None:
         return None
-    errors, weights = found.comparison.table()
+    errors, weights = found.comparison.errors, found.comparison.weights
     kinds, sizes = list(Kind), sorted({size for _, size in errors})
     shape = (len(kinds), len(sizes))
     error, spread, share = np.full(shape, np.inf), np.full(shape, np.inf), weights / weights.sum()
@@ -173,7 +173,7 @@ def _open_end(found: Learned, settings: Settings) -> int | None:
     """The largest size, where it was chosen and the error fell clearly on the way to it."""
     if found.comparison is None or settings.n_vectors is not None:
         return None
-    errors, weights = found.comparison.table()
+    errors, weights = found.comparison.errors, found.comparison.weights
     share, (kind, size) = weights / weights.sum(), found.key
     same = sorted(m for k, m in errors if k is kind)
     if size < max(m for _, m in errors) or len(same) < 2 or size >= found.samples.n:

@@ -9,18 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.sampling import grouped_folds
+from fewkern.arrays.sampling import grouped_folds, row_order
 from fewkern.core.gaussians import GaussianBasis, Preparation
 from fewkern.core.samples import Samples
-from fewkern.learn.climb import Candidate, Kind, Sizes, distilled, leading_axes, still, taught_rows, teacher_of
-from fewkern.learn.compare import Comparison, Key, compare
-from fewkern.learn.move import move
-from fewkern.learn.objective import Geometry, Rows, coefficients, left_out_residuals, values
-from fewkern.learn.order import row_order
+from fewkern.learn.compare import (
+    Candidate,
+    Comparison,
+    Key,
+    Kind,
+    Sizes,
+    compare,
+    distilled,
+    leading_axes,
+    still,
+    taught_rows,
+    teacher_of,
+)
+from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.preparation import fit_preparation
-from fewkern.learn.start import Start, choose_start
-from fewkern.learn.warp import Warp
+from fewkern.learn.preparation import Warp, fit_preparation
+from fewkern.learn.start import Start, choose_start, left_out_residuals
 
 Host = np.ndarray[Any, Any]
 _FOLDS = 5
@@ -162,7 +170,7 @@ def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: S
     kind, size = key
     if kind is Kind.STILL:
         return still(rows, start, size, policy)[1]
-    found = [fold[key].geometry for fold in comparison.candidates]
+    found = [fold.candidates[key].geometry for fold in comparison.folds]
     best = min(found, key=lambda geometry: _own_error(rows, geometry, policy))
     if kind is Kind.DISTILLED:
         teacher, _ = teacher_of(rows, start, sizes, policy)

@@ -54,14 +54,13 @@ def choose_logistic(
     """
     log_loss, errors = to_beat
     best, before = None, math.inf
-    weights = np.concatenate(comparison.weights)
-    held = np.concatenate(comparison.rows)
+    weights, held = comparison.weights, comparison.rows
     every = np.arange(rows.n)
     folds = []
-    for left_out, candidates in zip(comparison.rows, comparison.candidates):
-        fitted = np.setdiff1d(every, left_out)
-        geometry = candidates[key].geometry
-        folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(left_out), geometry)))
+    for fold in comparison.folds:
+        fitted = np.setdiff1d(every, fold.rows)
+        geometry = fold.candidates[key].geometry
+        folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(fold.rows), geometry)))
     # a class of one row may be in no fold but its own
     own = indicators(codes, int(codes.max()) + 1)
     solved: Sequence[tuple[Host, Host] | None] = [None] * len(folds)
