@@ -16,8 +16,7 @@ import numpy as np
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.partitions import PartitionError, added_up, counted, map_parts, naming
-from fewkern.arrays.progress import shown
-from fewkern.arrays.texts import missing_package
+from fewkern.arrays.progress import missing_package, shown
 
 # What is called with the number of the first row of a part, and with the part.
 OfPart = Callable[[int, Any], Any]

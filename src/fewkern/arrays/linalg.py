@@ -55,9 +55,7 @@ def sum_by_index(values: Array, index: Array, n: int) -> Array:
 def distinct(values: Array) -> Array:
     """The distinct numbers of a vector, ascending; ``unique_values`` of the standard promises no order."""
     xp = namespace(values)
-    ordered = xp.sort(values)
-    first = xp.ones((min(1, ordered.shape[0]),), dtype=xp.bool, device=device(values))
-    return ordered[xp.concat([first, ordered[1:] != ordered[:-1]])]
+    return xp.sort(xp.unique_values(values))
 
 
 def kth_smallest(values: Array, k: int) -> float:

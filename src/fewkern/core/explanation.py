@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array, is_sparse, namespace, to_numpy
-from fewkern.arrays.neighbors import MOST_CENTER_ROWS, weighted_centers
+from fewkern.arrays.neighbors import MOST_ROWS, weighted_centers
 from fewkern.arrays.numerics import column_spreads, line_integrals, squarable
 from fewkern.arrays.storable import floats, storable
 from fewkern.core.expansion import KernelExpansion
@@ -42,8 +42,6 @@ from fewkern.core.samples import Samples
 Gaussians: TypeAlias = KernelExpansion | GaussianExpansion
 # Elements of a block of rows times vectors: its arrays stay in the cache between the steps.
 _BLOCK_ELEMENTS = 1 << 14
-# Means over more samples than these do not change in the third digit.
-MOST_ROWS = 2000
 
 
 @storable(centers=floats("k", "d"), weights=floats("k", above=0.0))
@@ -124,7 +122,7 @@ def fit_background(function: Any, samples: Samples) -> Background | None:
     """A few weighted centers of the samples; None where the function is not :func:`explainable`, or samples sparse."""
     if not explainable(function) or is_sparse(samples.X):
         return None
-    some = samples.drawn(MOST_CENTER_ROWS)
+    some = samples.drawn(MOST_ROWS)
     return Background(*weighted_centers(_prepared(function, some.X), to_numpy(some.weights)))
 
 

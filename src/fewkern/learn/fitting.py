@@ -43,9 +43,7 @@ PARAMETERS = constraints("max_vectors", "prefer", "random_state", "verbose", n_v
 
 # Vectors for the novelty at most: beyond 20 more of them hardly matter, and files hold them beside those of the model.
 _MOST_FOR_NOVELTY = 80
-# A fall of the error at the last size that is larger than this share of the whole fall says that more vectors pay.
-_OPEN_FALL = 0.02
-# The fall must also exceed this many of its standard errors.
+# More vectors pay if the last ones lowered the error by more than this many standard errors of the fall.
 _CLEAR = 2.0
 
 
@@ -170,7 +168,7 @@ def _path(found: Learned) -> Path | None:
 
 
 def _open_end(found: Learned, settings: Settings) -> int | None:
-    """The largest size, where it was chosen and the error fell clearly on the way to it."""
+    """The largest size, where it was chosen and the error fell clearly, and by more than the share ``tolerance``."""
     if found.comparison is None or settings.n_vectors is not None:
         return None
     errors, weights = found.comparison.errors, found.comparison.weights
@@ -181,7 +179,7 @@ def _open_end(found: Learned, settings: Settings) -> int | None:
     fall = errors[kind, same[-2]] - errors[kind, size]
     mean = float(share @ fall)
     whole = found.comparison.variance - float(share @ errors[kind, size])
-    clear = max(_OPEN_FALL * whole, _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2)))
+    clear = max(settings.policy.tolerance * whole, _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2)))
     return size if mean > clear else None
 
 

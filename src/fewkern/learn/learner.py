@@ -100,10 +100,10 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
     return replace(found, key=key, comparison=comparison, held_out=(held, scaled * units[1] + units[0]))
 
 
-def learn_from_samples(samples: Samples, size: int, policy: Policy) -> tuple[Learned, Host]:
-    """Vectors that are samples, ``size`` of them, and predictions for every sample by the model without it.
+def learn_from_samples(samples: Samples, policy: Policy) -> tuple[Learned, Host]:
+    """Vectors that are samples, and predictions for every sample by the model without it.
 
-    There are no folds: length scale, metric and ridge are those of least leave-one-out error. Of samples with groups
+    There are as many vectors as ``policy.still`` ends with. There are no folds: length scale, metric and ridge are those of least leave-one-out error. Of samples with groups
     the whole group is left out.
     """
     assert samples.targets is not None
@@ -111,7 +111,7 @@ def learn_from_samples(samples: Samples, size: int, policy: Policy) -> tuple[Lea
     samples = samples.take(order)
     preparation = fit_preparation(samples.X, samples.weights, policy)
     rows, (mean, spread) = _rows(samples, preparation, Warp.identity(preparation.values), policy)
-    geometry, place = choose_start(rows, policy, 0).geometry(rows, max(1, min(size, rows.n // 4)))
+    geometry, place = choose_start(rows, policy, 0).geometry(rows, max(1, min(policy.still[-1], rows.n // 4)))
     ridge, residuals = left_out_residuals(rows, geometry, policy.ridges)
     candidate = Candidate(Kind.STILL, geometry.size, replace(geometry, log_ridge=math.log(ridge)), place)
     left_out = np.empty_like(rows.Y)
