@@ -103,8 +103,8 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
 def learn_from_samples(samples: Samples, policy: Policy) -> tuple[Learned, Host]:
     """Vectors that are samples, and predictions for every sample by the model without it.
 
-    There are as many vectors as ``policy.still`` ends with. There are no folds: length scale, metric and ridge are those of least leave-one-out error. Of samples with groups
-    the whole group is left out.
+    There are as many vectors as ``policy.still`` ends with, and no folds: length scale, metric and ridge are those of
+    least leave-one-out error. Of samples with groups the whole group is left out.
     """
     assert samples.targets is not None
     order = row_order(samples.X, samples.targets)
