@@ -57,15 +57,6 @@ def test_shares(model, data):
 
 
 @every(EXPLAINED)
-def test_several_classes(model, data):
-    if is_classifier(model):
-        X, y = data
-        found = fresh(model).fit(X, np.digitize(y, [-0.5, 0.5])).feature_importances_
-        assert found[0] > 0.7
-        assert found.sum() == pytest.approx(1)
-
-
-@every(EXPLAINED)
 def test_files_keep_them(model, data, tmp_path):
     model = fitted(model, data)
     again = load(save(model, tmp_path / "model"))

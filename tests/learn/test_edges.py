@@ -32,20 +32,9 @@ def test_a_constant_column_and_equal_rows():
     np.testing.assert_allclose(constant.predict(X), 3.0)
 
 
-def test_at_most_so_many_vectors():
-    model = KernelClassifier(max_vectors=3).fit(X, np.arange(300) % 5)
-    assert model.n_vectors_ <= 3
-    assert model.predict_proba(X).shape == (300, 5)
-
-
 def test_prefer_orders_the_sizes():
     sizes = [KernelRegressor(prefer=p).fit(X, Z + X[:, 1] ** 2).n_vectors_ for p in ("sparse", "balanced", "accurate")]
     assert sizes == sorted(sizes)
-
-
-def test_infinite_targets_are_refused():
-    with pytest.raises(ValueError, match="infinity"):
-        KernelRegressor().fit(X, np.r_[Z[:-1], np.inf])
 
 
 def test_sparse_rows_stay_samples():
