@@ -70,13 +70,10 @@ def column_order(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.argsort([float(_keys(X[:, a]) @ place) for a in range(X.shape[1])], kind="stable")
 
 
-def _ranks(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.unique(values, return_inverse=True)[1].reshape(-1)
-
-
 def _keys(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    ranks = np.unique(values, return_inverse=True)[1].reshape(-1)
     # multiples of 2^-32: their sums over columns are exact, in whatever order
-    return np.floor(row_keys(_ranks(values)) * 2.0**32) * 2.0**-32
+    return np.floor(row_keys(ranks) * 2.0**32) * 2.0**-32
 
 
 def stratified_folds(codes: np.ndarray[Any, Any], count: int, seed: int | None = None) -> list[Fold]:

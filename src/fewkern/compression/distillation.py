@@ -248,12 +248,12 @@ def crossings(X: Array, others: Array, codes: Array | None, count: int, drawn: i
     if codes is not None:
         _, place, counts = np.unique(to_numpy(codes), return_inverse=True, return_counts=True)
         chance = 1.0 / (len(counts) * counts[place.reshape(-1)])
-    first = take_rows(X, asarray_like(rng.choice(n, count, p=chance), X, dtype=xp.int64))
+    first = _take(X, rng.choice(n, count, p=chance))
     spread = xp.std(others, axis=0)
     unit = xp.where(spread > 0, spread, xp.ones_like(spread))
     nearest, least = first, xp.full_like(first[:, 0], xp.inf)
     for _ in range(drawn):
-        other = take_rows(others, asarray_like(rng.integers(int(others.shape[0]), size=count), X, dtype=xp.int64))
+        other = _take(others, rng.integers(int(others.shape[0]), size=count))
         distance = xp.sum(((first - other) / unit) ** 2, axis=1)
         nearer = (distance > 0) & (distance < least)
         nearest, least = xp.where(nearer[:, None], other, nearest), xp.where(nearer, distance, least)

@@ -198,10 +198,14 @@ class KernelBasis:
             vector_shift=None if self.vector_shift is None else self.vector_shift[:count],
         )
 
+    def like(self, X: Array) -> KernelBasis:
+        """The same basis with its arrays in the library and on the device of ``X``."""
+        return self if same_place(self.factor, X) else move_fields(self, X)
+
     def columns(self, X: Array) -> Array:
         """Kernel columns ``k(x, v)`` (of the centered kernel, if there is a center)."""
         if not same_place(self.factor, X):
-            return move_fields(self, X).columns(X)
+            return self.like(X).columns(X)
         K = self.kernel(X, self.vectors)
         if self.center_vectors is not None:
             to_center = self.kernel(X, self.center_vectors) @ self.center_weights
@@ -210,20 +214,15 @@ class KernelBasis:
 
     def features(self, X: Array) -> Array:
         """Features ``Z`` of shape ``(n, L)``."""
-        basis = self if same_place(self.factor, X) else move_fields(self, X)
-        return basis.project(basis.columns(X))
-
-    def project(self, K: Array) -> Array:
-        """Features from kernel columns."""
+        basis = self.like(X)
+        K = basis.columns(X)
         if self.projection == "raw":
             return K
-        if self.projection == "nested":
-            return solve_triangular(self.factor, K.T).T
-        return K @ self._inverse_root
+        return solve_triangular(basis.factor, K.T).T if self.projection == "nested" else K @ basis._inverse_root
 
     def unexplained(self, X: Array) -> Array:
         """Share of ``k(x, x)`` that the vectors do not explain, ``1 - |z|^2 / k(x, x)``, in [0, 1]."""
-        basis = self if same_place(self.factor, X) else move_fields(self, X)
+        basis = self.like(X)
         xp = namespace(basis.factor)
         shares = xp.empty((X.shape[0],), dtype=basis.factor.dtype, device=device(basis.factor))
         for rows in row_blocks(X.shape[0], basis.n_vectors, like=X):

@@ -31,8 +31,6 @@ _FLOOR = 0.1
 _GRADIENT_ROWS, _GRADIENT_OUTPUTS = 800, 6
 # Length of the leading direction at first, in units of the mean inverse width.
 _LENGTH = 0.3
-# Parts into which the rows held out are cut where there is one fold: each is judged at settings that others chose.
-_PARTS = 2
 # An error of this share of the variance is none: the tolerance is relative to it at least.
 _NEGLIGIBLE = 1e-3
 
@@ -322,7 +320,7 @@ class Comparison:
         """Positions of the rows held out, and the values there of candidates that the other parts chose."""
         parts = np.repeat(np.arange(len(self.folds)), [len(fold.rows) for fold in self.folds])
         if len(self.folds) == 1:
-            parts = np.arange(len(parts)) % _PARTS
+            parts = np.arange(len(parts)) % 2  # in two halves
         every = {key: np.concatenate([fold.predicted[key] for fold in self.folds]) for key in self.keys}
         found = np.empty_like(next(iter(every.values())))
         for part in np.unique(parts):

@@ -113,7 +113,8 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         fitted = fit_population(self, population)
         self._keep_fit(fitted, fitted.held_out.squared_error())
-        self._keep_uncertainty(fitted.held_out, fitted.host_basis, population.sample)
+        # rows held out are on the host
+        self._keep_uncertainty(fitted.held_out, fitted.basis.like(fitted.held_out.values), population.sample)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)

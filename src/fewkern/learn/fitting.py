@@ -71,12 +71,6 @@ class Fitted:
         """Vectors and features, where the rows are."""
         return self.sums.basis
 
-    @property
-    def host_basis(self) -> Basis:
-        """The same where the rows held out are: on the host."""
-        basis = self.sums.basis
-        return basis.like(self.held_out.values) if isinstance(basis, GaussianBasis) else basis
-
 
 def policy_of(estimator: Any) -> Policy:
     """The numbers that steer the fits of an estimator."""

@@ -35,7 +35,6 @@ from fewkern.learn.preparation import Cells, Warp
 Host = np.ndarray[Any, Any]
 # Leverage above which a row is taken to have this one: its own value is nearly all that predicts it.
 MOST_LEVERAGE = 0.98
-_ARRAYS = ("vectors", "log_scales", "log_widths", "directions")
 # Least inverse width of a column, over the largest, that the unit of the vectors follows.
 _LEAST_SCALE = 1e-3
 
@@ -281,12 +280,12 @@ def move(
             value, gradient = objective(rows, at(x), policy)
         except (ValueError, OverflowError):  # a line search went too far: no inverse, or no number
             return math.inf, x
-        return value, _packed(gradient) * units
+        return value, _packed(_arrays(gradient)) * units
 
     def hopeless(step: int, x: Host) -> bool:
         return 2 * step == steps and not promising(at(x))
 
-    return at(minimize_smooth(error, _packed(geometry) / units, max_iter=steps, tol=tol, watch=hopeless)[0])
+    return at(minimize_smooth(error, _packed(_arrays(geometry)) / units, max_iter=steps, tol=tol, watch=hopeless)[0])
 
 
 def _units(geometry: Geometry) -> Host:
@@ -295,26 +294,26 @@ def _units(geometry: Geometry) -> Host:
     All that changes a Gaussian then changes it about as much per step, and L-BFGS needs a third fewer steps.
     """
     scales = np.exp(geometry.log_scales)
-    lengths = {"vectors": 1.0 / np.maximum(scales, _LEAST_SCALE * scales.max()), "directions": scales.mean()}
-    arrays = [np.broadcast_to(lengths.get(name, 1.0), getattr(geometry, name).shape).ravel() for name in _ARRAYS]
-    logarithms = 1 if geometry.warp is None else geometry.warp.log_slopes.size + 1
-    return np.concatenate([*arrays, np.ones(logarithms)])
+    units = [np.ones_like(array) for array in _arrays(geometry)]
+    units[0] /= np.maximum(scales, _LEAST_SCALE * scales.max())  # vectors
+    units[3] *= scales.mean()  # directions
+    return _packed(units)
 
 
-def _packed(geometry: Geometry) -> Host:
-    arrays = [getattr(geometry, name) for name in _ARRAYS]
-    if geometry.warp is not None:
-        arrays.append(geometry.warp.log_slopes)
-    return np.concatenate([*(array.ravel() for array in arrays), [geometry.log_ridge]])
+def _arrays(geometry: Geometry) -> list[Host]:
+    """Everything that moves."""
+    slopes = np.zeros(0) if geometry.warp is None else geometry.warp.log_slopes
+    gaussian = geometry.vectors, geometry.log_scales, geometry.log_widths, geometry.directions
+    return [*gaussian, slopes, np.array([geometry.log_ridge])]
+
+
+def _packed(arrays: list[Host]) -> Host:
+    return np.concatenate([array.ravel() for array in arrays])
 
 
 def _unpacked(x: Host, like: Geometry) -> Geometry:
-    arrays, first = {}, 0
-    for name in _ARRAYS:
-        old = getattr(like, name)
-        arrays[name] = x[first : first + old.size].reshape(old.shape)
-        first += old.size
-    warp = like.warp
-    if warp is not None:
-        warp = replace(warp, log_slopes=x[first:-1].reshape(warp.log_slopes.shape))
-    return Geometry(**arrays, log_ridge=float(x[-1]), warp=warp)
+    old = _arrays(like)
+    parts = np.split(x, np.cumsum([array.size for array in old])[:-1])
+    vectors, scales, widths, directions, slopes, ridge = (part.reshape(a.shape) for part, a in zip(parts, old))
+    warp = None if like.warp is None else replace(like.warp, log_slopes=slopes)
+    return Geometry(vectors, scales, widths, directions, float(ridge[0]), warp)

@@ -30,8 +30,6 @@ from fewkern.select.uncertainty import calibrate
 _QUICK = replace(POLICY, start_rows=600, still=(60, 200), trees=8, scales=(0.3, 0.6, 1.2))
 # Numbers with at most this many different values, all of them whole, are taken for classes.
 _MOST_CLASSES = 20
-# Median absolute deviation times this is the standard deviation of normal errors.
-_NORMAL = 1.4826
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,8 @@ def _checker(kind: Any) -> Any:
 def _of_numbers(held_out: HeldOut) -> Suspects:
     values = to_numpy(held_out.values)[:, 0].astype(np.float64)
     away = np.abs(to_numpy(held_out.samples.targets)[:, 0] - values)
-    spread = _NORMAL * float(np.median(away)) or float(away.max()) or 1.0
+    # of normal errors, 1.4826 times the median absolute deviation is the standard deviation
+    spread = 1.4826 * float(np.median(away)) or float(away.max()) or 1.0
     return _ranked(away / spread, values)
 
 
