@@ -210,19 +210,6 @@ def test_random_state(model, data):
         fresh(model, random_state="abc").fit(X, y)
 
 
-@every(CLASSIFIERS)
-def test_a_classifier_says_how_sure_it_is(model, data):
-    X, y = data
-    labels = np.array(["no", "yes"])[y]
-    fitted = fresh(model).fit(X, labels)
-    scores, probabilities = fitted.decision_function(X), fitted.predict_proba(X)
-    assert scores.shape == (80,)
-    np.testing.assert_array_equal(fitted.predict(X), np.where(scores > 0, "yes", "no"))
-    np.testing.assert_array_equal(probabilities.argmax(axis=1), (scores > 0).astype(int))
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-    np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X)), probabilities, atol=1e-12)
-
-
 # at a weight of 50 a constant function is a good kernel Fisher machine
 @pytest.mark.filterwarnings("ignore:.*the midpoint rule is used:UserWarning")
 @every(CLASSIFIERS)
