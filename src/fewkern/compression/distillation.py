@@ -20,7 +20,7 @@ from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import storable
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
+from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.path import smallest_within
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.learn.learner import linear_axes
@@ -356,9 +356,7 @@ class _Student:
         variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
         scaled = rows.with_targets(rows.Y / math.sqrt(variance or 1.0))  # a gain has the unit of the targets
         at = move(scaled, begun, steps(size), POLICY, tol=1e-7)  # a teacher has no noise
-        scales, widths = np.exp(at.log_scales), np.exp(at.log_widths)
-        basis = GaussianBasis(self.preparation, at.vectors, scales, at.directions, widths, self.axes)
-        return basis.expand(*coefficients(rows, at, POLICY))
+        return at.basis(self.preparation, self.axes).expand(*coefficients(rows, at, POLICY))
 
 
 def _centred(X: Host) -> Preparation:

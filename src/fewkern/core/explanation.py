@@ -34,7 +34,7 @@ from fewkern.arrays.neighbors import MOST_ROWS, weighted_centers
 from fewkern.arrays.numerics import column_spreads, line_integrals, squarable
 from fewkern.arrays.storable import floats, storable
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation, gaussians
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation, gaussians, times_metric
 from fewkern.core.radial import Gaussian
 from fewkern.core.samples import Samples
 
@@ -98,11 +98,6 @@ class Explanation:
     def predictions(self) -> Array:
         """Values of the model at the samples: ``baseline`` and the sum of the shares."""
         return namespace(self.values).sum(self.values, axis=1) + self.baseline
-
-
-def _pulled(basis: GaussianBasis, T: Array) -> Array:
-    """``M`` times every row."""
-    return T * basis.scales**2 + (T @ basis.directions) @ basis.directions.T
 
 
 def _columns(basis: GaussianBasis, T: Array) -> Array:
@@ -179,7 +174,7 @@ def _from_some(form: GaussianExpansion, T: Array, centers: Array, start: Array, 
     xp, basis, squares = namespace(T), form.basis, form.basis.inverse_widths**2
     (n, d), (m, q), k = T.shape, form.coef.shape, int(centers.shape[0])
     way, before = T - centers[:, None, :], centers[:, None, :] - basis.vectors
-    pulled, drawn = _pulled(basis, way), _pulled(basis, before)
+    pulled, drawn = (times_metric(one, basis.scales, basis.directions) for one in (way, before))
     a = xp.sum(way * pulled, axis=2)[:, :, None] * squares
     c = way @ xp.matrix_transpose(squares[:, None] * drawn)
     g = (squares * xp.sum(before * drawn, axis=2))[:, None, :]

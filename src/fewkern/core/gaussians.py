@@ -110,6 +110,11 @@ class Preparation:
         return move_fields(self, X)
 
 
+def times_metric(T: Array, scales: Array, directions: Array) -> Array:
+    """``T M`` with the metric ``M = D^2 + U U'``."""
+    return T * scales**2 + (T @ directions) @ directions.T
+
+
 def gaussians(T: Array, vectors: Array, scales: Array, directions: Array, inverse_widths: Array) -> Array:
     """Gaussians ``(n, m)`` of prepared rows around the vectors; the metric is ``A = [diag(scales), directions]``."""
     xp = namespace(T)
@@ -309,7 +314,7 @@ class GaussianExpansion:
         xp, squares = namespace(T), basis.inverse_widths * basis.inverse_widths
         weights = basis.columns(T) * (squares * self.coef[:, output])[None, :]
         pull = weights @ basis.vectors - xp.sum(weights, axis=1)[:, None] * T
-        return (pull @ basis.metric) @ basis.metric.T + self.slopes[:, output][None, :]
+        return times_metric(pull, basis.scales, basis.directions) + self.slopes[:, output][None, :]
 
     def then(self, weights: Array, offset: Array | None = None) -> GaussianExpansion:
         """The affine map ``values @ weights + offset`` of this function's values, as one function."""

@@ -21,7 +21,7 @@ from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import FeatureSums, LinearSolution, Statistics
 from fewkern.learn.policy import Policy
-from fewkern.select.leave_one_out import HeldOut, loo_paths
+from fewkern.select.leave_one_out import HeldOut, held_out_values, loo_paths
 
 Basis = GaussianBasis | KernelBasis
 # Rounding of sums over many rows, over that of one number.
@@ -107,12 +107,8 @@ class Sums:
         found, Z = self.solution(), self.basis.features(samples.X)
         xp = namespace(found.W)
         Z, Y, w = (xp.astype(one, xp.float64, copy=False) for one in (Z, samples.targets, samples.weights))
-        fit = Z @ found.W + found.offset
-        left = (1.0 - found.leverage(Z, w))[:, None]
         # a row on which alone some direction hangs is predicted by nothing but the constant
-        alone = left <= 1e3 * eps(Z)
-        values = Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left)
-        values = xp.where(alone, xp.zeros_like(values) + found.offset, values)
+        values = held_out_values(Y, Z @ found.W + found.offset, found.leverage(Z, w), found.offset)
         return HeldOut(xp.astype(values, samples.weights.dtype, copy=False), samples)
 
 

@@ -190,14 +190,7 @@ def _learned(samples: Samples, preparation: Preparation, rows: Rows, candidate: 
         levels = preparation.values.copy()
         levels[:, warp.columns] = warp.levels
         warped = Preparation(preparation.knots, levels)
-    basis = GaussianBasis(
-        warped,
-        geometry.warped_vectors,
-        np.exp(geometry.log_scales),
-        geometry.directions,
-        np.exp(geometry.log_widths),
-        rows.axes,
-        None if candidate.samples is None else samples.all_rows(candidate.samples),
-    )
+    indices = None if candidate.samples is None else samples.all_rows(candidate.samples)
+    basis = geometry.basis(warped, rows.axes, indices)
     ridge = policy.least_ridge + math.exp(geometry.log_ridge)
     return Learned(basis, ridge, candidate.key, None, samples, rows, preparation)

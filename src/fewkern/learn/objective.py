@@ -28,7 +28,7 @@ import numpy as np
 
 from fewkern.arrays.linalg import inverse_psd
 from fewkern.arrays.optimize import minimize_smooth
-from fewkern.core.gaussians import gaussians
+from fewkern.core.gaussians import GaussianBasis, Preparation, gaussians, times_metric
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Cells, Warp
 
@@ -70,6 +70,11 @@ class Geometry:
         return np.asarray(
             gaussians(T, self.warped_vectors, np.exp(self.log_scales), self.directions, np.exp(self.log_widths))
         )
+
+    def basis(self, preparation: Preparation, axes: Host, indices: Host | None = None) -> GaussianBasis:
+        """The vectors as a basis, with a preparation that includes the warp."""
+        scales, widths = np.exp(self.log_scales), np.exp(self.log_widths)
+        return GaussianBasis(preparation, self.warped_vectors, scales, self.directions, widths, axes, indices)
 
 
 class Workspace:
@@ -234,7 +239,7 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     N *= squares
     by_row, by_vector, NT = N.sum(axis=1), N.sum(axis=0), N.T @ T
     pull = NT - by_vector[:, None] * V
-    d_vectors = pull * scales**2 + (pull @ directions) @ directions.T
+    d_vectors = times_metric(pull, scales, directions)
     d_scales = -(scales**2) * (by_row @ (T * T) - 2.0 * np.sum(NT * V, axis=0) + by_vector @ (V * V))
     d_widths = -np.einsum("ij,ij->j", N, D)
     d_directions = directions
@@ -244,7 +249,7 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     if warp is None:
         return value, Geometry(d_vectors, d_scales, d_widths, d_directions, d_ridge)
     pull = N @ V - by_row[:, None] * T
-    d_rows = pull * scales**2 + (pull @ directions) @ directions.T + DF[:, m:] @ rows.axes.T
+    d_rows = times_metric(pull, scales, directions) + DF[:, m:] @ rows.axes.T
     cells, own = rows.cells or warp.cells(rows.T), warp.cells(geometry.vectors)
     d_slopes = warp.d_log_slopes(warp.d_levels(cells, d_rows) + warp.d_levels(own, d_vectors))
     stiffness = policy.stiffness * Y.shape[1] / rows.n
