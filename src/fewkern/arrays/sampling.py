@@ -58,19 +58,19 @@ def row_order(X: np.ndarray[Any, Any], Y: np.ndarray[Any, Any]) -> np.ndarray[An
     So permuting a table changes neither folds nor draws nor trees, and a sorted table is nothing special. The order
     looks at ranks only: it does not change with the units of a column either.
     """
-    keys = sum((_keys(X[:, a]) for a in range(X.shape[1])), np.zeros(X.shape[0]))
+    keys = sum((_rank_keys(X[:, a]) for a in range(X.shape[1])), np.zeros(X.shape[0]))
     for c in range(Y.shape[1]):  # the targets break ties between equal rows
-        keys = keys + 0.5 * _keys(Y[:, c])
-    return np.argsort(_keys(keys), kind="stable")
+        keys = keys + 0.5 * _rank_keys(Y[:, c])
+    return np.argsort(_rank_keys(keys), kind="stable")
 
 
 def column_order(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The same for the columns of rows that are in their order."""
     place = row_keys(np.arange(X.shape[0]))
-    return np.argsort([float(_keys(X[:, a]) @ place) for a in range(X.shape[1])], kind="stable")
+    return np.argsort([float(_rank_keys(X[:, a]) @ place) for a in range(X.shape[1])], kind="stable")
 
 
-def _keys(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _rank_keys(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     ranks = np.unique(values, return_inverse=True)[1].reshape(-1)
     # multiples of 2^-32: their sums over columns are exact, in whatever order
     return np.floor(row_keys(ranks) * 2.0**32) * 2.0**-32

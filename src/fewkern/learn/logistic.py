@@ -40,13 +40,11 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
     found, samples = fitted.learned, population.sample
     if found is None or found.comparison is None or population.n > found.samples.n:
         return fitted
-    codes = to_numpy(found.samples.codes)
-    if len(np.unique(codes)) < samples.n_classes:
-        return fitted
     least = fitted.held_out
     factor = fit_temperature(class_values(least.values), least.samples.codes, least.samples.weights)
     # a class of one row may be in no fold but its own
-    own, weights = indicators(codes, samples.n_classes), to_numpy(found.samples.weights)
+    own = indicators(to_numpy(found.samples.codes), samples.n_classes)
+    weights = to_numpy(found.samples.weights)
     held = found.samples.take(found.comparison.rows)
     best, log_loss, before = None, _log_loss(least, factor), math.inf
     for ridge, scores, begin in _fits(found, own):
