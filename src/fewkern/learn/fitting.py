@@ -32,9 +32,9 @@ from fewkern.learn.compare import Kind
 from fewkern.learn.learner import Learned, Settings, learn
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import fit_preparation, with_open_ends
-from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold, search_model
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.search import automatic_model, automatic_space, nested_values
+from fewkern.select.search import nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
@@ -188,17 +188,7 @@ def _warn_open_end(estimator: Any, size: int, n: int) -> None:
 
 def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
     """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
-    how = SelectionRule(seed=seed_from(estimator.random_state))
-    space = automatic_space(
-        how,
-        samples.n,
-        n_vectors=estimator.n_vectors,
-        max_vectors=estimator.max_vectors,
-        ridge="auto",
-        prefer=estimator.prefer,
-    )
-    with progress(estimator, "comparing kernel length scales", None) as step:
-        found = automatic_model(samples, Gaussian(), space, step)
+    found = search_model(estimator, samples, Gaussian(), "auto")
     basis = samples.original(found.basis)
     total = float(namespace(samples.weights).sum(samples.weights))
     sums = Sums.of(basis, found.ridge / total, samples)
