@@ -22,8 +22,8 @@ from fewkern.base import CONSTRAINTS, BudgetWarning, constraints, explain, kept_
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
-from fewkern.core.kernels import Gaussian
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
+from fewkern.core.kernels import Gaussian, Kernel
 from fewkern.core.path import Path
 from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
@@ -124,22 +124,16 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
 
 def _novelty(found: Learned, basis: GaussianBasis, policy: Policy) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
-    X, dtype = found.samples.X, basis.vectors.dtype
-    preparation = with_open_ends(found.preparation, X.astype(np.float64))
 
-    def geometry(rest: Samples) -> Any:
+    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
         own = fit_preparation(rest.X, to_numpy(rest.weights), policy)
         columns = with_open_ends(own, rest.X.astype(np.float64))
         return Gaussian(unit="range").resolve(columns(rest.X)), columns
 
-    samples = replace(found.samples, X=preparation(X).astype(dtype, copy=False))
-    kernel = Gaussian(unit="range").resolve(samples.X)
-    selection = choose_basis(
-        samples,
-        kernel,
-        SelectionRule(seed=0),
-        min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY),
-    )
+    kernel, preparation = geometry(found.samples)
+    samples = replace(found.samples, X=preparation(found.samples.X))
+    count = min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY)
+    selection = choose_basis(samples, kernel, SelectionRule(seed=0), count)
     novelty = novelty_of(found.samples, selection, selection.basis(), geometry)
     return replace(novelty, preparation=preparation)
 

@@ -67,8 +67,6 @@ class Learned:
     """In the order of the learner."""
     rows: Rows
     """The samples, prepared, with targets of unit variance."""
-    preparation: Preparation
-    """The maps of the columns before they were warped."""
     held_out: tuple[Host, Host] | None = None
     """Positions among the samples of the rows that were held out, and values for them by candidates that others chose,
     in units of the targets."""
@@ -185,12 +183,11 @@ def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:
 
 def _learned(samples: Samples, preparation: Preparation, rows: Rows, candidate: Candidate, policy: Policy) -> Learned:
     geometry, warp = candidate.geometry, candidate.geometry.warp
-    warped = preparation
     if warp is not None:
         levels = preparation.values.copy()
         levels[:, warp.columns] = warp.levels
-        warped = Preparation(preparation.knots, levels)
+        preparation = Preparation(preparation.knots, levels)
     indices = None if candidate.samples is None else samples.all_rows(candidate.samples)
-    basis = geometry.basis(warped, rows.axes, indices)
+    basis = geometry.basis(preparation, rows.axes, indices)
     ridge = policy.least_ridge + math.exp(geometry.log_ridge)
-    return Learned(basis, ridge, candidate.key, None, samples, rows, preparation)
+    return Learned(basis, ridge, candidate.key, None, samples, rows)
