@@ -16,7 +16,7 @@ import numpy as np
 
 from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
 from fewkern.learn.policy import Policy
-from fewkern.learn.start import ROUNDING, Start, ridge_errors
+from fewkern.learn.start import ROUNDING, Start, choose_ridge
 
 Host = np.ndarray[Any, Any]
 # Relative gain per step at which imitating a teacher ends.
@@ -101,10 +101,8 @@ class Sizes:
 def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
     """A model whose vectors are samples, with the ridge of least leave-one-out error, and that error."""
     geometry, place = start.geometry(rows, size)
-    errors = ridge_errors(rows, geometry, policy.ridges)
-    best = int(np.argmin(errors))
-    geometry = replace(geometry, log_ridge=math.log(policy.ridges[best]))
-    return errors[best], Candidate(Kind.STILL, size, geometry, place)
+    error, ridge = choose_ridge(rows, geometry, policy.ridges)
+    return error, Candidate(Kind.STILL, size, replace(geometry, log_ridge=math.log(ridge)), place)
 
 
 def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[Candidate, list[Candidate]]:
@@ -126,8 +124,7 @@ def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: 
     """Vectors moved to imitate the values of a teacher, the targets of ``taught``; the ridge is that of the labels."""
     geometry = replace(geometry, log_ridge=math.log(policy.ridges[2]))
     geometry = move(taught, geometry, steps, policy, _IMITATION_TOL)
-    errors = ridge_errors(rows, geometry, policy.ridges)
-    ridge = policy.ridges[int(np.argmin(errors))]
+    _, ridge = choose_ridge(rows, geometry, policy.ridges)
     return Candidate(Kind.DISTILLED, geometry.size, replace(geometry, log_ridge=math.log(ridge)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,8 +68,8 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
         vectors = rows.T[pivots(rows.T, size, middle * np.exp(metric), seed)]
         for scale in policy.scales:
             candidate = Start(metric + math.log(scale), policy.ridges[0], seed)
-            errors = ridge_errors(rows, candidate.at(vectors), policy.ridges)
-            found += [(error, Start(candidate.log_scales, r, seed)) for error, r in zip(errors, policy.ridges)]
+            error, ridge = choose_ridge(rows, candidate.at(vectors), policy.ridges)
+            found.append((error, replace(candidate, ridge=ridge)))
     return min(found, key=lambda pair: pair[0])[1]
 
 
@@ -116,6 +116,13 @@ def pivots(T: Host, size: int, scales: Host, seed: int) -> Host:
             factor[len(chosen)] = column
             chosen.append(int(k))
     return np.asarray(some[chosen])
+
+
+def choose_ridge(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> tuple[float, float]:
+    """The least leave-one-out error, and the ridge that has it."""
+    errors = ridge_errors(rows, geometry, ridges)
+    best = errors.index(min(errors))
+    return errors[best], ridges[best]
 
 
 def ridge_errors(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> list[float]:
