@@ -53,12 +53,6 @@ def sum_by_index(values: Array, index: Array, n: int) -> Array:
     return np.bincount(index, weights=values, minlength=n)
 
 
-def distinct(values: Array) -> Array:
-    """The distinct numbers of a vector, ascending; ``unique_values`` of the standard promises no order."""
-    xp = namespace(values)
-    return xp.sort(xp.unique_values(values))
-
-
 def kth_smallest(values: Array, k: int) -> float:
     """The number at position ``k`` of a vector, from zero, when it is sorted; NumPy need not sort for that."""
     if array_api_compat.is_numpy_array(values):
