@@ -171,11 +171,7 @@ def test_parameters_of_one_model(model, parameter, value, data):
 @every(VECTORS)
 def test_precomputed_kernel_that_is_none(model, data, rng):
     X, y = data
-    with pytest.raises(ValueError, match="fit needs the square kernel matrix of the training samples"):
-        clone(model).set_params(kernel="precomputed").fit(X, y)
     K = Gaussian(1.0)(X, X)
-    with pytest.raises(ValueError, match="must be symmetric"):
-        clone(model).set_params(kernel="precomputed").fit(K + np.triu(np.ones((40, 40)), 1), y)
     A = rng.standard_normal((40, 40))
     with pytest.raises(ValueError, match="not positive semi-definite"):
         clone(model).set_params(kernel="precomputed").fit(A + A.T, y)
