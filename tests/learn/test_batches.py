@@ -175,10 +175,8 @@ def test_bad_batches(table, steps, message):
 
 def test_models_and_batches_that_do_not_belong_together(table, basis):
     X, y, t = table
-    classes, numbers = (
-        KernelClassifier().partial_fit(X, y, basis=basis),
-        KernelRegressor().partial_fit(X, t, basis=basis),
-    )
+    classes = KernelClassifier().partial_fit(X, y, basis=basis)
+    numbers = KernelRegressor().partial_fit(X, t, basis=basis)
     with pytest.raises(ValueError, match="the models know different classes"):
         classes.merge(KernelClassifier().partial_fit(X, y == "left", basis=basis))
     with pytest.raises(TypeError, match="only another KernelClassifier"):
