@@ -22,7 +22,6 @@ from tests.checks.everyone import (
     every,
     fresh,
     outputs,
-    unmoved,
     use,
 )
 
@@ -61,7 +60,7 @@ def test_frames_out_and_feature_names(model, data):
 @every(VECTORS)
 def test_fitted_attributes(model, data):
     X, y = data
-    fitted = fresh(model, **unmoved(model)).fit(X, y)
+    fitted = fresh(model).fit(X, y)
     assert fitted.n_vectors_ == len(fitted.indices_) == len(fitted.vectors_)
     np.testing.assert_array_equal(fitted.vectors_, X[fitted.indices_])
     assert np.all(np.diff(fitted.fitness_) >= 0)

@@ -103,8 +103,7 @@ def test_slopes_that_are_no_numbers_are_not_handed_out(model, slope, data):
         def pullback(self, X, V, K, D):
             return super().pullback(X, V, K, D) * 0 + slope
 
-    parameters = {"refine": False} if "refine" in model.get_params() else {}
-    found = fitted(model, data, kernel=Steep(1.0), **parameters)
+    found = fitted(model, data, kernel=Steep(1.0))
     assert np.all(np.isfinite(found.predict(data[0]).astype(float)))
     assert not hasattr(found, "feature_importances_")
     with pytest.raises(AttributeError, match="feature_importances_ needs the derivatives of the fitted function"):
