@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import log_expit, logsumexp
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import asarray_like, to_numpy
@@ -40,29 +41,29 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
     found, samples = fitted.learned, population.sample
     if found is None or found.comparison is None or population.n > found.samples.n:
         return fitted
-    least = fitted.held_out
+    codes, least, comparison = to_numpy(found.samples.codes), fitted.held_out, found.comparison
     factor = fit_temperature(class_values(least.values), least.samples.codes, least.samples.weights)
+    logs = to_numpy(ClassScores(factor=factor).log_probabilities(least.values))
+    place, weights = to_numpy(least.samples.codes), to_numpy(least.samples.weights)
+    log_loss = float(-(weights @ logs[np.arange(len(place)), place]) / weights.sum())
+    best, before = None, math.inf
     # a class of one row may be in no fold but its own
-    own = indicators(to_numpy(found.samples.codes), samples.n_classes)
-    weights = to_numpy(found.samples.weights)
-    held = found.samples.take(found.comparison.rows)
-    best, log_loss, before = None, _log_loss(least, factor), math.inf
+    own = indicators(codes, samples.n_classes)
     for ridge, scores, begin in _fits(found, own):
-        new = HeldOut(scores, held)
-        loss = _log_loss(new)
-        if loss < log_loss and new.error_rate() <= least.error_rate():
-            best, log_loss = (ridge, new, begin), loss
+        loss, wrong = _judged(scores, codes[comparison.rows], comparison.weights)
+        if loss < log_loss and wrong <= least.error_rate():
+            best, log_loss = (ridge, scores, begin), loss
         if loss > before:  # the likelihood has one peak along the ridges
             break
         before = loss
     if best is None:
         return fitted
-    ridge, new, begin = best
-    Z = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64)
+    ridge, scores, begin = best
+    Z, weights = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64), to_numpy(found.samples.weights)
     coefficients = fit_logistic(Z, own, weights, ridge, begin)
     like = samples.weights
     expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in coefficients))
-    held_out = HeldOut(new.values.astype(weights.dtype), held)
+    held_out = HeldOut(scores.astype(weights.dtype), found.samples.take(comparison.rows))
     return replace(fitted, expansion=expansion, held_out=held_out, loss="logistic")
 
 
@@ -85,8 +86,11 @@ def _fits(found: Learned, own: Host) -> Iterator[tuple[float, Host, tuple[Host, 
         solved = coefficients
 
 
-def _log_loss(held_out: HeldOut, factor: float = 1.0) -> float:
-    """Mean log loss of rows held out, by the softmax of their values times ``factor``."""
-    codes, weights = (to_numpy(one) for one in (held_out.samples.codes, held_out.samples.weights))
-    logs = to_numpy(ClassScores(factor=factor).log_probabilities(held_out.values))
-    return float(-(weights @ logs[np.arange(len(codes)), codes]) / weights.sum())
+def _judged(scores: Host, codes: Host, weights: Host) -> tuple[float, float]:
+    """Mean log loss, and the share of wrong classes."""
+    share = weights / weights.sum()
+    if scores.shape[1] == 1:
+        right = np.where(codes == 1, scores[:, 0], -scores[:, 0])
+        return float(-(share @ log_expit(right))), float(share @ (right < 0))
+    logs = scores[np.arange(len(codes)), codes] - logsumexp(scores, axis=1)
+    return float(-(share @ logs)), float(share @ (scores.argmax(axis=1) != codes))
