@@ -314,7 +314,7 @@ class GaussianExpansion:
         xp, squares = namespace(T), basis.inverse_widths * basis.inverse_widths
         weights = basis.columns(T) * (squares * self.coef[:, output])[None, :]
         pull = weights @ basis.vectors - xp.sum(weights, axis=1)[:, None] * T
-        return times_metric(pull, basis.scales, basis.directions) + self.slopes[:, output][None, :]
+        return (pull @ basis.metric) @ basis.metric.T + self.slopes[:, output][None, :]
 
     def then(self, weights: Array, offset: Array | None = None) -> GaussianExpansion:
         """The affine map ``values @ weights + offset`` of this function's values, as one function."""
