@@ -20,7 +20,6 @@ from benchmarks import scale_methods
 from benchmarks.measure import header
 from fewkern import FeatureVectorRegressor
 from fewkern.arrays.partitions import Partitions
-from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import feature_statistics
 from fewkern.density.likelihood import expectation_maximization
@@ -67,7 +66,7 @@ def vector_passes() -> None:
         some = samples(rows)
         basis = choose_basis(some.take(np.arange(5000)), Gaussian(4.0), SelectionRule(), vectors).basis()
         function = basis.expand(np.ones((vectors, 1)), np.zeros(1))
-        sums[vectors] = nanoseconds(rows, feature_statistics, InMemory(some), basis)
+        sums[vectors] = nanoseconds(rows, feature_statistics, some, basis)
         answers[vectors] = nanoseconds(rows, function, some.X)
     print("| vectors | sums, ns per row | prediction, ns per row |\n|---|---|---|")
     for vectors in SIZES:
@@ -81,8 +80,8 @@ def vector_passes() -> None:
 def density_passes() -> None:
     """Moments, and one EM iteration with s kernels."""
     some, found = samples(ROWS), {}
-    rows = AllRows.of(InMemory(some), "std")
-    print(f"moments: {nanoseconds(ROWS, AllRows.of, InMemory(some), 'std'):.0f} ns per row")
+    rows = AllRows.of(some, "std")
+    print(f"moments: {nanoseconds(ROWS, AllRows.of, some, 'std'):.0f} ns per row")
     for kernels in KERNELS:
         start = RoundMixture(some.X[:kernels], np.full(kernels, 0.8), np.full(kernels, 1 / kernels))
         found[kernels] = nanoseconds(ROWS, expectation_maximization, rows, start, 0.1, 1)

@@ -26,7 +26,6 @@ from fewkern import (
     ReducedSetDensity,
 )
 from fewkern.core.path import TOLERANCE
-from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.datasets import (
     gaussian_laplacian_density,
@@ -95,7 +94,7 @@ def _by_updates(settings: Values, X: Any) -> KernelMixture:
 def _integrated(settings: Values, X: Any) -> KernelMixture:
     """FCR-ISE; with EM at its end, save for ``polish = false``."""
     samples = Samples.of(X)
-    scaling = AllRows.of(InMemory(samples), settings["scale"]).scaling
+    scaling = AllRows.of(samples, settings["scale"]).scaling
     problem = scaling.problem(samples)
     path, _, _ = parzen_bandwidth(problem, "lscv")
     problem = replace(problem, unit=path.setting["bandwidth"])

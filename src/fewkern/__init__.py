@@ -12,8 +12,7 @@ from fewkern.arrays.storable import announce
 # The public names of every module.
 _EXPORTS = {
     "compression": ("compress",),
-    "core.basis": ("KernelBasis",),
-    "core.expansion": ("KernelExpansion",),
+    "core.expansion": ("KernelBasis", "KernelExpansion"),
     "core.gaussians": ("GaussianBasis", "GaussianExpansion"),
     "density.classifier": ("DensityClassifier",),
     "density.forward": ("ForwardDensity",),
@@ -22,8 +21,7 @@ _EXPORTS = {
     "fisher.forward_fisher": ("ForwardKernelFisher",),
     "fisher.sparse": ("SparseKernelFisher",),
     "io": ("load", "save", "to_c", "to_c_test", "to_js", "to_onnx", "to_sql"),
-    "learn.classifier": ("KernelClassifier",),
-    "learn.regressor": ("KernelRegressor",),
+    "learn.estimators": ("KernelClassifier", "KernelRegressor"),
     "learn.suspects": ("suspects",),
     "margins.graph_reducers": ("GraphEmbedding", "RecursiveSoftMargin"),
     "margins.svm": ("RecursiveSVM",),

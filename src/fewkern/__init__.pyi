@@ -2,7 +2,7 @@ from fewkern import graphs as graphs
 from fewkern import kernels as kernels
 from fewkern._version import __version__ as __version__
 from fewkern.compression import compress as compress
-from fewkern.core.basis import KernelBasis as KernelBasis
+from fewkern.core.expansion import KernelBasis as KernelBasis
 from fewkern.core.expansion import KernelExpansion as KernelExpansion
 from fewkern.core.gaussians import GaussianBasis as GaussianBasis
 from fewkern.core.gaussians import GaussianExpansion as GaussianExpansion
@@ -22,8 +22,8 @@ from fewkern.io import to_c_test as to_c_test
 from fewkern.io import to_js as to_js
 from fewkern.io import to_onnx as to_onnx
 from fewkern.io import to_sql as to_sql
-from fewkern.learn.classifier import KernelClassifier as KernelClassifier
-from fewkern.learn.regressor import KernelRegressor as KernelRegressor
+from fewkern.learn.estimators import KernelClassifier as KernelClassifier
+from fewkern.learn.estimators import KernelRegressor as KernelRegressor
 from fewkern.learn.suspects import suspects as suspects
 from fewkern.margins.graph_reducers import GraphEmbedding as GraphEmbedding
 from fewkern.margins.graph_reducers import RecursiveSoftMargin as RecursiveSoftMargin

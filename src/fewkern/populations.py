@@ -12,14 +12,13 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from fewkern.arrays import sampling
 from fewkern.arrays.namespace import asarray_like, float_dtype, to_numpy
 from fewkern.arrays.partitions import Partitions, as_collection, is_collection
 from fewkern.arrays.sampling import row_keys, smallest_keys
 from fewkern.arrays.validation import class_factors, plain_label, validate_weights
 from fewkern.base import check_groups, check_labelled, check_measured, check_samples, check_weighted, is_pairwise
-from fewkern.core import population
-from fewkern.core.population import InMemory, Population, total_of_blocks
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Population, Samples
 
 Numbers = np.ndarray[Any, Any]
 Sum = TypeVar("Sum")
@@ -142,7 +141,7 @@ class Streamed:
     @classmethod
     def of(cls, partitions: Partitions, layout: Layout, verbose: bool) -> Streamed:
         """Check all rows once, and bring a sample of them (all, if they are few), at least two of every class."""
-        limit, label = population.SAMPLE_ROWS, "looking at the rows"
+        limit, label = sampling.SAMPLE_ROWS, "looking at the rows"
         bound = _SPARE * limit / max(partitions.n, 1)
         found = partitions.total(partial(_survey_block, layout, limit, bound), label, verbose)
         if found.rows.n < min(limit, found.count):
@@ -168,7 +167,7 @@ class Streamed:
 
 def _total_of_part(layout: Layout, of: Callable[[Samples], Any], row_elements: int, first: int, *columns: Any) -> Any:
     """A sum over the rows of one part, on whatever worker has it."""
-    return total_of_blocks(layout.samples(layout.read(first, *columns)), of, row_elements)
+    return layout.samples(layout.read(first, *columns)).total(of, row_elements)
 
 
 def _class_codes(labels: Numbers, y: Any) -> Numbers:
@@ -180,7 +179,7 @@ def labelled_population(estimator: Any, X: Any, y: Any, sample_weight: Any, grou
     """Checked rows with classes; sets ``classes_``. A ``class_weight`` is part of the weights."""
     X = _where_it_is(estimator, X, groups)
     if not is_collection(X):
-        return InMemory(check_groups(estimator, check_labelled(estimator, X, y, sample_weight), groups))
+        return check_groups(estimator, check_labelled(estimator, X, y, sample_weight), groups)
     name = type(estimator).__name__
     _no_groups(name, groups)
     streamed = _streamed(estimator, X, y, sample_weight, "labels")
@@ -204,7 +203,7 @@ def measured_population(
     X = _where_it_is(estimator, X, groups)
     if not is_collection(X):
         samples, single = check_measured(estimator, X, y, sample_weight)
-        return InMemory(check_groups(estimator, samples, groups)), single
+        return check_groups(estimator, samples, groups), single
     _no_groups(type(estimator).__name__, groups)
     return _streamed(estimator, X, y, sample_weight, "numbers"), getattr(y, "ndim", 1) == 1
 
@@ -213,7 +212,7 @@ def weighted_population(estimator: Any, X: Any, sample_weight: Any, minimum: int
     """Checked rows without labels, ``minimum`` of them at least."""
     X = _where_it_is(estimator, X)
     if not is_collection(X):
-        return InMemory(check_weighted(estimator, X, sample_weight, minimum=minimum))
+        return check_weighted(estimator, X, sample_weight, minimum=minimum)
     return _streamed(estimator, X, None, sample_weight, None)
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.arrays import frames, partitions
-from fewkern.core import population
+from fewkern.arrays import frames, partitions, sampling
 from fewkern.io import load
 from tests.app.running import fails, run
 
@@ -19,7 +18,7 @@ QUICK = ("--model", "discriminant", "--max-vectors", "8")
 def _here(tmp_path, monkeypatch):
     """A folder of the test, with a sample and blocks that are much smaller than the table."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(population, "SAMPLE_ROWS", 160)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 160)
     monkeypatch.setattr(partitions, "BLOCK_ROWS", 128)
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fewkern import FeatureVectorSelector
 from fewkern.arrays.numerics import all_finite, largest_power, power_of_two, squarable
 
 
@@ -39,9 +38,3 @@ def test_the_largest_entry_may_be_negative():
     assert largest_power(np.array([[-5.0, 1.0]])) == 4.0
     assert largest_power(np.array([[-1.0, 9.0]])) == 8.0
     assert largest_power(np.zeros((0, 3))) == largest_power(np.zeros((2, 3))) == 1.0
-
-
-def test_only_what_is_no_number_is_called_that():
-    for X, message in ((np.zeros((0, 3)), "^Found array with 0 sample"), ([["a"]], "X must hold numbers")):
-        with pytest.raises(ValueError, match=message):
-            FeatureVectorSelector().fit(X)

@@ -59,14 +59,6 @@ def test_logsumexp(rng, foreign):
         np.testing.assert_allclose(back(linalg.logsumexp(to(X), axis=axis)), expected)
 
 
-def test_class_sums(rng, foreign):
-    X, codes = rng.standard_normal((9, 2)), np.array([0, 1, 3] * 3)
-    expected = [X[codes == c].sum(axis=0) for c in range(4)]
-    np.testing.assert_allclose(linalg.class_sums(X, codes, 4), expected)
-    to, back = foreign
-    np.testing.assert_allclose(back(linalg.class_sums(to(X), to(codes), 4)), expected)
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 def test_distances(rng, sparse):
     X, Y = rng.standard_normal((7, 3)), rng.standard_normal((4, 3))

@@ -42,7 +42,6 @@ TRANSFORMERS = [model for model in ALL if hasattr(model, "transform")]
 KERNELS = [model for model in ALL if "kernel" in model.get_params(deep=False)]
 # Those on feature vectors.
 VECTORS = [model for model in ALL if type(model).__name__.startswith("FeatureVector")]
-DENSE_ONLY = [model for model in ALL if model not in KERNELS]
 
 
 def name(value: Any) -> str | None:
@@ -76,11 +75,6 @@ def assert_same_outputs(one: Any, other: Any, X: Any, Y: Any = None, tolerance: 
             np.testing.assert_allclose(theirs[method], value, atol=tolerance, err_msg=method)
         else:
             np.testing.assert_array_equal(theirs[method], value, err_msg=method)
-
-
-def unmoved(model: Any) -> dict[str, Any]:
-    """Parameters that keep samples as vectors."""
-    return {"refine": False} if "refine" in model.get_params(deep=False) else {}
 
 
 def fresh(model: Any, **parameters: Any) -> Any:

@@ -57,15 +57,6 @@ def test_shares(model, data):
 
 
 @every(EXPLAINED)
-def test_several_classes(model, data):
-    if is_classifier(model):
-        X, y = data
-        found = fresh(model).fit(X, np.digitize(y, [-0.5, 0.5])).feature_importances_
-        assert found[0] > 0.7
-        assert found.sum() == pytest.approx(1)
-
-
-@every(EXPLAINED)
 def test_files_keep_them(model, data, tmp_path):
     model = fitted(model, data)
     again = load(save(model, tmp_path / "model"))
@@ -112,8 +103,7 @@ def test_slopes_that_are_no_numbers_are_not_handed_out(model, slope, data):
         def pullback(self, X, V, K, D):
             return super().pullback(X, V, K, D) * 0 + slope
 
-    parameters = {"refine": False} if "refine" in model.get_params() else {}
-    found = fitted(model, data, kernel=Steep(1.0), **parameters)
+    found = fitted(model, data, kernel=Steep(1.0))
     assert np.all(np.isfinite(found.predict(data[0]).astype(float)))
     assert not hasattr(found, "feature_importances_")
     with pytest.raises(AttributeError, match="feature_importances_ needs the derivatives of the fitted function"):

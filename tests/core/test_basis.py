@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from fewkern.core.basis import KernelBasis
+from fewkern.core.expansion import KernelBasis
 from fewkern.core.kernel import Gram
-from fewkern.kernels import Gaussian, Linear, Precomputed
+from fewkern.kernels import Gaussian
 from fewkern.select.selection import SelectionRule, approximate_center, select_vectors
 
 PROJECTIONS = ["nested", "symmetric", "raw"]
@@ -70,22 +69,3 @@ def test_head_is_nested(X, neighbors):
     np.testing.assert_allclose(head.features(X), basis.features(X)[:, :4], atol=1e-12)
     W = np.ones((4, 1))
     np.testing.assert_allclose(head.expand(W, np.zeros(1))(X), head.features(X) @ W, atol=1e-10)
-
-
-@pytest.mark.parametrize("neighbors", [0, 1])
-def test_sparse_samples(X, neighbors):
-    X = np.where(X > 0, X, 0.0) + [0.0, 0.1]
-    _, _, dense = make(X, "nested", neighbors, limit=2, kernel=Linear())
-    _, _, sparse = make(sp.csr_array(X), "nested", neighbors, limit=2, kernel=Linear())
-    W, b = np.ones((2, 1)), np.zeros(1)
-    np.testing.assert_allclose(sparse.features(sp.csr_array(X)), dense.features(X), atol=1e-10)
-    np.testing.assert_allclose(sparse.expand(W, b)(sp.csr_array(X)), dense.expand(W, b)(X), atol=1e-9)
-
-
-def test_precomputed_kernel(X):
-    K = Gaussian(length_scale=1.5)(X, X)
-    _, found, basis = make(K, "nested", 1, limit=6, kernel=Precomputed())
-    _, direct, other = make(X, "nested", 1, limit=6)
-    np.testing.assert_array_equal(found.indices, direct.indices)
-    W = np.ones((6, 1))
-    np.testing.assert_allclose(basis.expand(W, np.zeros(1))(K), other.expand(W, np.zeros(1))(X), atol=1e-9)

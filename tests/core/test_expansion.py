@@ -21,13 +21,6 @@ def test_is_the_sum_it_says(f, rng):
     assert (f.n_vectors, f.n_outputs) == (6, 2)
 
 
-def test_blocks_of_rows_give_the_same(f, rng, monkeypatch):
-    X = rng.standard_normal((50, 3))
-    whole = f(X)
-    monkeypatch.setattr("fewkern.arrays.blocks.row_blocks.__defaults__", (20, None))
-    np.testing.assert_allclose(f(X), whole, rtol=1e-13)
-
-
 def test_no_vectors_is_the_constant(f):
     g = dataclasses.replace(f, vectors=f.vectors[:0], coef=f.coef[:0])
     np.testing.assert_array_equal(g(np.zeros((4, 3))), np.tile(f.offset, (4, 1)))
@@ -37,20 +30,3 @@ def test_bytes(f):
     assert f.nbytes == 8 * (6 * 3 + 6 * 2 + 2)
     sparse = dataclasses.replace(f, vectors=sp.csr_array(np.eye(6)[:, :3]))
     assert sparse.nbytes == 8 * (3 + 6 * 2 + 2)
-
-
-def test_moves_to_another_library(f, rng, foreign):
-    to, back = foreign
-    X = rng.standard_normal((10, 3))
-    there = f.like(to(X))
-    assert type(there.coef) is type(to(X))
-    np.testing.assert_allclose(back(there(to(X))), f(X), rtol=1e-12)
-    np.testing.assert_array_equal(back(there.indices), f.indices)
-
-
-def test_float32_keeps_float32(f, rng, foreign):
-    to, _ = foreign
-    X = rng.standard_normal((10, 3)).astype(np.float32)
-    g = KernelExpansion(f.kernel, f.vectors.astype(np.float32), f.coef.astype(np.float32), f.offset.astype(np.float32))
-    assert g(X).dtype == np.float32
-    assert "float32" in str(g.like(to(X))(to(X)).dtype)

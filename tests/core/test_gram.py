@@ -65,11 +65,3 @@ def test_mean_columns_over_some_rows(X, monkeypatch):
     np.testing.assert_allclose(gram.mean_columns(rows), K[rows].mean(axis=0))
     monkeypatch.setattr("fewkern.arrays.blocks.row_blocks.__defaults__", (30, None))
     np.testing.assert_allclose(gram.mean_columns(rows), K[rows].mean(axis=0))
-
-
-def test_other_array_libraries(X, foreign):
-    to, back = foreign
-    A = to(X)
-    gram = Gram(Gaussian(length_scale=1.0), A, approximate_center(Gram(Gaussian(length_scale=1.0), A), 2))
-    plain = Gram(Gaussian(length_scale=1.0), X, approximate_center(Gram(Gaussian(length_scale=1.0), X), 2))
-    np.testing.assert_allclose(back(gram.columns(to(np.arange(25)))), plain.columns(np.arange(25)), atol=1e-12)

@@ -6,8 +6,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import pairwise
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorSelector, kernels, load, save
 from fewkern.core.kernels import NAMES
@@ -82,13 +80,6 @@ def test_in_an_estimator_a_grid_search_and_a_file(kernel, formula, X, tmp_path):
     again = load(save(model, tmp_path / "model.npz"))
     assert again.kernel == kernel
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-
-
-def test_many_rows_are_computed_in_blocks_with_the_same_result(rng, monkeypatch):
-    X, Y = rng.standard_normal((50, 2)), rng.standard_normal((7, 2))
-    whole = Gaussian(length_scale=1.0)(X, Y)
-    monkeypatch.setattr("fewkern.arrays.blocks.BLOCK_ELEMENTS", 20)
-    np.testing.assert_allclose(Gaussian(length_scale=1.0)(X, Y), whole, rtol=1e-13)
 
 
 def test_median_rule_leaves_out_distances_of_zero(rng):
@@ -173,27 +164,6 @@ def test_callable_equals_the_kernel_it_computes(X):
     with_params = Function(pairwise.rbf_kernel, params={"gamma": 0.125})
     np.testing.assert_allclose(with_params(X, X[:4]), Gaussian(length_scale=2.0)(X, X[:4]))
     np.testing.assert_allclose(with_params.diag(X), np.ones(len(X)))
-
-
-def test_precomputed_picks_columns(X):
-    K = Gaussian(length_scale=1.0)(X, X)
-    rows = np.array([4, 1])
-    picked = Precomputed().pick(K, rows)
-    np.testing.assert_array_equal(Precomputed()(K, picked), K[:, rows])
-    np.testing.assert_array_equal(Precomputed().diag(K), np.diag(K))
-
-
-@pytest.mark.parametrize("kernel", ["gaussian", "rbf", Gaussian()])
-def test_width_in_a_grid_search(rng, kernel):
-    X = rng.standard_normal((60, 2))
-    y = (X[:, 0] ** 2 > 0.5).astype(int)
-    grid = {"kernel__length_scale": [0.01, 1.0]}
-    search = GridSearchCV(FeatureVectorDiscriminant(kernel=kernel), grid, cv=3).fit(X, y)
-    assert search.best_estimator_.kernel_.length_scale == 1.0
-    if kernel == "gaussian":
-        pipe = make_pipeline(StandardScaler(), FeatureVectorDiscriminant(kernel=kernel))
-        grid = {"featurevectordiscriminant__kernel__length_scale": [0.01, 1.0]}
-        assert list(GridSearchCV(pipe, grid, cv=3).fit(X, y).best_params_.values()) == [1.0]
 
 
 def test_kernel_and_its_width_set_together():

@@ -43,12 +43,3 @@ def test_other_priors_multiply_the_probabilities(values, offset):
     expected = link.probabilities(values) * ratio
     found = link.with_priors(ratio).probabilities(values)
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
-
-
-def test_goes_where_the_values_are(foreign, rng):
-    to, back = foreign
-    link = ClassScores(weights=rng.standard_normal((2, 3)), offset=rng.standard_normal(3))
-    values = rng.standard_normal((5, 2))
-    there = link.probabilities(to(values))
-    assert type(there) is type(to(values))
-    np.testing.assert_allclose(back(there), link.probabilities(values))

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.core.statistics import Statistics
 from fewkern.select.leave_one_out import solve
@@ -54,13 +53,6 @@ def test_the_solution_and_the_leverages_are_those_of_least_squares(ridge):
     np.testing.assert_allclose(Y - (Y - fit) / left[:, None], expected.held_out, atol=1e-10)
 
 
-def test_other_array_libraries(foreign):
-    to, back = foreign
-    Z, Y, w = table(2)
-    there = Statistics.of(to(Z), to(Y), to(w)).solve(0.1)
-    np.testing.assert_allclose(back(there.W), Statistics.of(Z, Y, w).solve(0.1).W, atol=1e-10)
-
-
 def test_a_sum_over_blocks_of_samples(rng):
     X = rng.standard_normal((50, 3))
     samples = Samples.of(X, rng.random(50), targets=X[:, :1])
@@ -68,4 +60,4 @@ def test_a_sum_over_blocks_of_samples(rng):
     def of(part):
         return Statistics.of(part.X, part.targets, part.weights)
 
-    close(InMemory(samples).total(of, 1 << 17), of(samples))  # four rows at a time
+    close(samples.total(of, 1 << 17), of(samples))  # four rows at a time

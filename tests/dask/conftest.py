@@ -2,12 +2,11 @@
 
 import pytest
 
-from fewkern.arrays import partitions
-from fewkern.core import population
+from fewkern.arrays import partitions, sampling
 
 
 @pytest.fixture(autouse=True)
 def _small(request, monkeypatch):
     """As many rows in a sample and in a block as the module says."""
-    monkeypatch.setattr(population, "SAMPLE_ROWS", request.module.SAMPLE)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", request.module.SAMPLE)
     monkeypatch.setattr(partitions, "BLOCK_ROWS", request.module.BLOCK)

@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 
 from fewkern import DensityClassifier, ForwardDensity, ParzenDensity, ReducedSetDensity
-from fewkern.core import population
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.density.problem import AllRows
@@ -56,7 +55,7 @@ def test_the_width_is_that_of_all_rows(X):
 @pytest.mark.parametrize("factor", [1.0, 1e150, 1e-150])
 def test_moments_of_all_rows(X, scale, factor):
     X, w = X * factor + 3 * factor, np.random.default_rng(0).uniform(0.5, 2, N)
-    found = AllRows.of(population.InMemory(Samples.of(X, w)), scale)
+    found = AllRows.of(Samples.of(X, w), scale)
     share = w / w.sum()
     np.testing.assert_allclose(found.scaling.mean, share @ X, rtol=1e-12)
     gap = X / factor - share @ (X / factor)
@@ -77,7 +76,7 @@ def test_a_feature_that_is_constant_in_all_rows_or_in_the_sample(X):
     with pytest.warns(UserWarning, match=r"1 of 3 features \(or directions\) are constant"):
         ForwardDensity(max_vectors=3, cv=None).fit(da.from_array(flat, chunks=300))
     flat[np.flatnonzero(~np.isin(np.arange(N), Samples.of(X).drawn(SAMPLE).rows))[:40], 2] = 0.4
-    found = AllRows.of(population.InMemory(Samples.of(flat)), "std").scaling
+    found = AllRows.of(Samples.of(flat), "std").scaling
     assert found.constant == 0
     np.testing.assert_allclose(found.transform, 1 / flat.std(axis=0), rtol=1e-9)
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
-from fewkern.core import population
+from fewkern.arrays import sampling
 
 N, SAMPLE, BLOCK = 1000, 250, 256
 MODELS = {
@@ -29,7 +29,7 @@ def test_scatters_are_those_of_all_rows(name, table, monkeypatch):
     X, y = table
     X = X + 1e5  # sums of squares alone would lose ten digits here
     there = clone(MODELS[name]).fit(da.from_array(X, chunks=400), y)
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", N)
     here = clone(MODELS[name]).fit(X, y)
     np.testing.assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-8)
     np.testing.assert_allclose(there.transform(X), here.transform(X), atol=1e-6)

@@ -20,7 +20,7 @@ from fewkern import (
     RecursiveSVM,
     SparseKernelFisher,
 )
-from fewkern.core import population
+from fewkern.arrays import sampling
 from fewkern.populations import labelled_population
 
 N, SAMPLE, BLOCK = 900, 240, 128
@@ -95,7 +95,7 @@ def test_the_same_model_as_in_memory_and_for_any_chunking(name):
 
 @every_model
 def test_a_sample_of_all_rows_is_the_fit_in_memory(name, monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", N)
     X, y = table(name)
     here, there = clone(MODELS[name]).fit(X, y), clone(MODELS[name]).fit(da.from_array(X, chunks=400), y)
     np.testing.assert_allclose(values(there, X), values(here, X), atol=1e-10)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 from fewkern import FeatureVectorDiscriminant, TableEncoder, TableModel
+from fewkern.arrays import sampling
 from fewkern.arrays.partitions import NeedsMemoryError, PartitionError
-from fewkern.core import population
 from fewkern.tables.frames import as_parts, draw_rows, fetch_rows
 
 N, SAMPLE, BLOCK = 800, 200, 128
@@ -57,7 +57,7 @@ def test_the_same_model_for_any_partitions(frame, cuts):
 
 
 def test_few_rows_are_fitted_as_in_memory(frame, monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", N)
     here, there = quick().fit(frame, "side"), quick().fit(cut(frame, [100, 100, 650]), "side")
     np.testing.assert_array_equal(here.predict_proba(frame), there.predict_proba(frame))
     assert here.notes_ == there.notes_

@@ -17,7 +17,6 @@ from fewkern import (
     ParzenDensity,
     ReducedSetDensity,
 )
-from fewkern.core import population
 from fewkern.core.path import Path, Stop
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_gaussian_laplacian
@@ -161,7 +160,7 @@ def test_reduced_set_compares_bandwidths_on_the_candidates(monkeypatch):
     monkeypatch.setattr(paper, "MAX_CANDIDATES", 80)
     density = ReducedSetDensity().fit(X)
     drawn = np.sort(np.random.default_rng(0).choice(len(X), 80, replace=False))
-    problem = AllRows.of(population.InMemory(Samples.of(X)), "std").scaling.problem(Samples.of(X[drawn]))
+    problem = AllRows.of(Samples.of(X), "std").scaling.problem(Samples.of(X[drawn]))
     alone = replace(problem, unit=density.path_.axes["bandwidth"][0] * (200 / 80) ** (1 / 6))
     path = reduced_set_bandwidths(alone, Samples.of(X[drawn]).folds(5))
     factor = (200 / 80) ** (2 / 6)  # of the units of squared errors in two dimensions

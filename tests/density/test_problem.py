@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.density.problem import AllRows, DensityProblem, paired_errors
 
@@ -14,7 +13,7 @@ W = W / W.sum()
 
 
 def fit_scaling(X, w, scale):
-    return AllRows.of(InMemory(Samples.of(X, w)), scale).scaling
+    return AllRows.of(Samples.of(X, w), scale).scaling
 
 
 @pytest.mark.parametrize("scale", ["none", "std", "whiten"])

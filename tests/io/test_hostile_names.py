@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewkern import FeatureVectorDiscriminant, load, save, to_c, to_onnx, to_sql
-from fewkern.arrays.texts import printable
+from fewkern.arrays.progress import printable
 from fewkern.datasets import make_banana
 from fewkern.io import ModelFileError
 from fewkern.io.c_text import c_string

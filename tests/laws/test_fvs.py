@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.decomposition import KernelPCA
 
 from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor
-from fewkern.core.basis import KernelBasis
+from fewkern.core.expansion import KernelBasis
 from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial, Precomputed

@@ -20,7 +20,7 @@ from fewkern import (
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Laplacian
 from fewkern.select.paths import units_to_compare
-from tests.checks.everyone import ALL, KERNELS, every, fresh, outputs, unmoved
+from tests.checks.everyone import ALL, KERNELS, every, fresh, outputs
 
 CHANGES = {
     "all": ([1e5, 1e-5, 3.0], [0.0, 0.0, 0.0]),
@@ -41,8 +41,8 @@ def test_the_samples_leave_a_choice():
 
 
 def automatic(model, kernel="gaussian"):
-    """A model with an automatic width where it has a kernel; vectors stay samples where that can be asked for."""
-    return fresh(model, **({"kernel": kernel} if model in KERNELS else {}), **unmoved(model))
+    """A model with an automatic width where it has a kernel."""
+    return fresh(model, **({"kernel": kernel} if model in KERNELS else {}))
 
 
 def assert_law(model, X, y, factor, shift, tolerance=1e-6):

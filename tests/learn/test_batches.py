@@ -173,26 +173,16 @@ def test_bad_batches(table, steps, message):
         steps(KernelClassifier(n_vectors=3), X[:200], y[:200])
 
 
-def test_models_of_other_classes_are_not_merged(table, basis):
-    X, y, _ = table
-    one = KernelClassifier().partial_fit(X, y, basis=basis)
-    other = KernelClassifier().partial_fit(X, y == "left", basis=basis)
-    with pytest.raises(ValueError, match="the models know different classes"):
-        one.merge(other)
-
-
-def test_every_batch_has_as_many_outputs(table, basis):
-    X, _, t = table
-    model = KernelRegressor().partial_fit(X, t, basis=basis)
-    with pytest.raises(ValueError, match=r"y has 2 output\(s\), but the first batch had 1"):
-        model.partial_fit(X, X)
-
-
-def test_only_models_of_one_kind_are_merged(table, basis):
+def test_models_and_batches_that_do_not_belong_together(table, basis):
     X, y, t = table
-    one = KernelClassifier().partial_fit(X, y, basis=basis)
+    classes = KernelClassifier().partial_fit(X, y, basis=basis)
+    numbers = KernelRegressor().partial_fit(X, t, basis=basis)
+    with pytest.raises(ValueError, match="the models know different classes"):
+        classes.merge(KernelClassifier().partial_fit(X, y == "left", basis=basis))
     with pytest.raises(TypeError, match="only another KernelClassifier"):
-        one.merge(KernelRegressor().partial_fit(X, t, basis=basis))
+        classes.merge(numbers)
+    with pytest.raises(ValueError, match=r"y has 2 output\(s\), but the first batch had 1"):
+        numbers.partial_fit(X, X)
 
 
 @pytest.mark.parametrize("which", [1, 2])

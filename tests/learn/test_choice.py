@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.learn.climb import Kind, Sizes
-from fewkern.learn.compare import Comparison
+from fewkern.learn.compare import Comparison, Fold, Kind
 from fewkern.learn.policy import POLICY
 
 N = 400
@@ -17,10 +16,8 @@ def comparison(errors, noise=0.0, variance=1.0):
     for key, mean in errors.items():
         wave = rng.standard_normal(N)
         found[key] = mean + noise * (wave - wave.mean())
-    whole = Comparison(POLICY, Sizes((), ()), variance=variance)
-    whole.rows, whole.errors, whole.weights = [np.arange(N)], [found], [np.ones(N)]
-    whole.predicted = [{key: np.full((N, 1), float(key[1])) for key in errors}]
-    return whole
+    predicted = {key: np.full((N, 1), float(key[1])) for key in errors}
+    return Comparison(POLICY, (Fold(np.arange(N), np.ones(N), {}, predicted, found),), variance)
 
 
 def still(**sizes):

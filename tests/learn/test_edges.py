@@ -32,20 +32,9 @@ def test_a_constant_column_and_equal_rows():
     np.testing.assert_allclose(constant.predict(X), 3.0)
 
 
-def test_at_most_so_many_vectors():
-    model = KernelClassifier(max_vectors=3).fit(X, np.arange(300) % 5)
-    assert model.n_vectors_ <= 3
-    assert model.predict_proba(X).shape == (300, 5)
-
-
 def test_prefer_orders_the_sizes():
     sizes = [KernelRegressor(prefer=p).fit(X, Z + X[:, 1] ** 2).n_vectors_ for p in ("sparse", "balanced", "accurate")]
     assert sizes == sorted(sizes)
-
-
-def test_infinite_targets_are_refused():
-    with pytest.raises(ValueError, match="infinity"):
-        KernelRegressor().fit(X, np.r_[Z[:-1], np.inf])
 
 
 def test_sparse_rows_stay_samples():
@@ -57,16 +46,9 @@ def test_sparse_rows_stay_samples():
 
 
 def test_samples_as_vectors_are_rows_of_the_table():
-    rng = np.random.default_rng(0)
-    wide = rng.standard_normal((120, 30))
-    model = KernelClassifier().fit(wide, (wide[:, 0] > 0).astype(int))
-    if model.origin_ == "samples":
-        inside = np.abs(wide) < 1.5
-        found = model.vectors_
-        rows = wide[model.indices_]
-        np.testing.assert_allclose(found[inside[model.indices_]], rows[inside[model.indices_]], atol=1e-8)
-    else:
-        assert model.indices_ is None
+    model = KernelRegressor().fit(X[:9], Z[:9])  # too few to hold any out
+    assert model.origin_ == "samples"
+    np.testing.assert_allclose(model.vectors_, X[model.indices_], atol=1e-8)
 
 
 def test_several_outputs_are_predicted_together():

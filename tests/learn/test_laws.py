@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from fewkern import KernelClassifier, KernelRegressor
-from fewkern.learn.order import column_order, row_order
+from fewkern.arrays.sampling import column_order, row_order
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.learn import climb as climbing
-from fewkern.learn.climb import Sizes, leading_axes, teacher_of
+from fewkern.learn import compare as comparing
+from fewkern.learn.compare import Sizes, leading_axes, teacher_of
 from fewkern.learn.learner import Settings, linear_axes
-from fewkern.learn.move import move
-from fewkern.learn.objective import Rows, objective
+from fewkern.learn.objective import Rows, move, objective
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 
@@ -85,7 +84,7 @@ def test_a_rung_is_left_half_way_where_it_has_not_reached_the_least_error(monkey
             asked.append((geometry.size, promising(geometry)))
         return geometry
 
-    monkeypatch.setattr(climbing, "move", stay)
-    start, sizes = Start(np.zeros(2), 1e-3, 0), climbing.Sizes((20,), (4, 32, 64))
-    list(climbing.climb(rows, start, sizes, POLICY, lambda geometry: error[geometry.size]))
+    monkeypatch.setattr(comparing, "move", stay)
+    start, sizes = Start(np.zeros(2), 1e-3, 0), comparing.Sizes((20,), (4, 32, 64))
+    list(comparing.climb(rows, start, sizes, POLICY, lambda geometry: error[geometry.size]))
     assert asked == [(4, True), (32, True), (64, False)]

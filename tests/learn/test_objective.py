@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.learn.objective import Geometry, Rows, coefficients, objective, ridge_errors
+from fewkern.learn.objective import Geometry, Rows, coefficients, objective
 from fewkern.learn.policy import POLICY
-from fewkern.learn.warp import Warp
+from fewkern.learn.preparation import Warp
+from fewkern.learn.start import ridge_errors
 from tests.oracles import fvs
 
 LEAST = 1e-3

@@ -9,8 +9,8 @@ from sklearn.metrics import roc_auc_score
 
 from fewkern import suspects
 from fewkern.learn import suspects as module
-from fewkern.learn.objective import Rows, features, left_out_residuals
-from fewkern.learn.start import Start
+from fewkern.learn.objective import Rows, features
+from fewkern.learn.start import Start, left_out_residuals
 
 
 def planted(n=400, share=0.1):
@@ -93,7 +93,7 @@ def test_copies_of_a_wrong_row_vouch_for_it_unless_they_are_a_group():
 
 def test_many_rows_are_looked_at_in_parts(monkeypatch):
     X, y, wrong = planted(600)
-    monkeypatch.setattr(module, "_PART_ROWS", 200)
+    monkeypatch.setattr(module.sampling, "SAMPLE_ROWS", 200)
     groups = np.arange(600) // 3
     assert roc_auc_score(wrong, suspects(X, y).scores) > 0.93
     assert roc_auc_score(wrong, suspects(X, y, groups=groups).scores) > 0.93

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM
-from fewkern.core import population
+from fewkern.arrays import sampling
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian
 from fewkern.margins import graph_reducers, reducer
@@ -16,7 +16,7 @@ N, SAMPLE = 600, 200
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(population, "SAMPLE_ROWS", SAMPLE)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", SAMPLE)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_soft_margins_look_at_some_samples(table, monkeypatch):
     given = RecursiveSoftMargin(graph=(None, near), n_components=1)
     every = clone(given).fit(X).components_
     monkeypatch.setattr(graph_reducers, "_MAX_SOFT_MARGIN_SAMPLES", 100)
-    monkeypatch.setattr(population, "SAMPLE_ROWS", N)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", N)
     np.testing.assert_array_equal(given.fit(X).components_, every)  # as it is
     model = RecursiveSoftMargin(n_components=2).fit(X, y)
     alone = RecursiveSoftMargin(n_components=2).fit(*drawn(X, y, 100))

@@ -47,7 +47,7 @@ VALUES = ("fewkern.density.mixture", "fewkern.density.edges", "fewkern.density.c
 ASKING = (
     "fewkern.core.path",
     "fewkern.select.uncertainty",
-    "fewkern.core.population",
+    "fewkern.core.samples",
     "fewkern.populations",
     "fewkern.arrays.optimize",
     "fewkern.arrays.validation",

@@ -21,7 +21,7 @@ from typing import Any
 import typer
 
 from fewkern import __version__
-from fewkern.arrays.texts import printable
+from fewkern.arrays.progress import printable
 
 MODEL, PAGE, PICTURE = (".npz",), (".html", ".htm"), (".png", ".pdf", ".svg")
 TABLE = (".csv", ".tsv", ".csv.gz", ".parquet", ".pq")

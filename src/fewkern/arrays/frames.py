@@ -16,8 +16,7 @@ import numpy as np
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.partitions import PartitionError, added_up, counted, map_parts, naming
-from fewkern.arrays.progress import shown
-from fewkern.arrays.texts import missing_package
+from fewkern.arrays.progress import missing_package, shown
 
 # What is called with the number of the first row of a part, and with the part.
 OfPart = Callable[[int, Any], Any]
@@ -53,8 +52,8 @@ class FrameParts:
         parts = frame.optimize().to_delayed()
         names = [f"partition {k}" for k in range(len(parts))]
         count = dask.delayed(_named, pure=False)
-        return cls._of(parts, names, [count(name, _count, 0, part) for name, part in zip(names, parts)], frame._meta,
-                       verbose)  # fmt: skip
+        counts = [count(name, _count, 0, part) for name, part in zip(names, parts)]
+        return cls._of(parts, names, counts, frame._meta, verbose)
 
     @classmethod
     def of_pieces(cls, pieces: Sequence[Any], empty: Any, verbose: bool = False) -> FrameParts:

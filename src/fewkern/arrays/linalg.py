@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import array_api_compat
@@ -50,14 +51,6 @@ def weighted_gram(X: Array, weights: Array) -> Array:
 def sum_by_index(values: Array, index: Array, n: int) -> Array:
     """``out[k]`` is the sum of the ``values`` whose ``index`` is ``k``, for ``k`` below ``n``; NumPy only."""
     return np.bincount(index, weights=values, minlength=n)
-
-
-def distinct(values: Array) -> Array:
-    """The distinct numbers of a vector, ascending; ``unique_values`` of the standard promises no order."""
-    xp = namespace(values)
-    ordered = xp.sort(values)
-    first = xp.ones((min(1, ordered.shape[0]),), dtype=xp.bool, device=device(values))
-    return ordered[xp.concat([first, ordered[1:] != ordered[:-1]])]
 
 
 def kth_smallest(values: Array, k: int) -> float:
@@ -126,12 +119,7 @@ def subtract_product(C: Array, A: Array, B: Array) -> None:
 
 def neg_squared_differences(X: Array, Y: Array) -> Array:
     """Like :func:`neg_squared_distances`, from differences: slower, but nothing cancels. Dense rows only."""
-    xp = namespace(X, Y)
-    total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=array_api_compat.device(X))
-    for j in range(X.shape[1]):
-        gap = X[:, j][:, None] - Y[:, j][None, :]
-        total -= gap * gap
-    return total
+    return -_summed_gaps(X, Y, lambda gap: gap * gap)
 
 
 def manhattan(X: Array, Y: Array) -> Array:
@@ -140,10 +128,14 @@ def manhattan(X: Array, Y: Array) -> Array:
         from sklearn.metrics.pairwise import manhattan_distances
 
         return manhattan_distances(X, Y).astype(X.dtype, copy=False)
-    xp = namespace(X)
-    total = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=device(X))
+    return _summed_gaps(X, Y, namespace(X).abs)
+
+
+def _summed_gaps(X: Array, Y: Array, size: Callable[[Array], Array]) -> Array:
+    """Sums over the features of the sizes of the differences between dense rows."""
+    total = namespace(X, Y).zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=device(X))
     for j in range(X.shape[1]):
-        total += xp.abs(X[:, j][:, None] - Y[:, j][None, :])
+        total += size(X[:, j][:, None] - Y[:, j][None, :])
     return total
 
 

@@ -75,13 +75,6 @@ def float_dtype(x: Array) -> Any:
     return xp.float32 if x.dtype == xp.float32 else xp.float64
 
 
-def as_float(x: Array) -> Array:
-    """``x`` with its :func:`float_dtype`; a copy only where it has to be one."""
-    if is_sparse(x):
-        return x.astype(float_dtype(x), copy=False)
-    return namespace(x).astype(x, float_dtype(x), copy=False)
-
-
 def eps(x: Array) -> float:
     """Unit round-off of the dtype of ``x``."""
     return float(namespace(x).finfo(x.dtype).eps)

@@ -16,7 +16,8 @@ _CENTERS = 16
 # A center is the mean of at least this number of rows, so that none is a row.
 _LEAST_CENTER_ROWS = 5
 _CENTER_ITERATIONS = 20
-MOST_CENTER_ROWS = 2000
+# Means over more rows than these do not change in the third digit.
+MOST_ROWS = 2000
 
 
 def _edges_to_matrix(i: Any, j: Any, n: int) -> Any:
@@ -174,7 +175,7 @@ def weighted_centers(T: Array, weights: Array) -> tuple[Array, Array]:
         Rows in an order that looks random; of many, the first 2,000 are used.
     weights : array of shape (n,)
     """
-    T, weights = T[:MOST_CENTER_ROWS].astype(np.float64), weights[:MOST_CENTER_ROWS].astype(np.float64)
+    T, weights = T[:MOST_ROWS].astype(np.float64), weights[:MOST_ROWS].astype(np.float64)
     unit = np.abs(T).max() or 1.0  # squares must not overflow
     T = T / unit
     centers = T[_far_apart(T, max(1, min(_CENTERS, len(T) // _LEAST_CENTER_ROWS)))]

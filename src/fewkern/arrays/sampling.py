@@ -1,4 +1,4 @@
-"""Random generators, samples of rows that depend on their numbers alone, and folds by scikit-learn's splitters."""
+"""Random generators, samples and orders of rows that depend on these alone, and folds by scikit-learn's splitters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
+# Choices (length scale, vectors, ridge, how many) are made on at most this number of rows; coefficients come from all.
+SAMPLE_ROWS = 20_000
 # Rows to train on, and rows held out.
 Fold = tuple[Sequence[int], Sequence[int]]
 
@@ -48,6 +50,30 @@ def smallest_keys(keys: np.ndarray[Any, Any], labels: np.ndarray[Any, Any] | Non
         rare = [order[labels[order] == c][:2] for c in np.unique(labels)]
         kept = np.unique(np.concatenate([kept, *rare]))
     return np.sort(kept)
+
+
+def row_order(X: np.ndarray[Any, Any], Y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Positions of the rows in an order that looks random, and that depends on what they hold and on nothing else.
+
+    So permuting a table changes neither folds nor draws nor trees, and a sorted table is nothing special. The order
+    looks at ranks only: it does not change with the units of a column either.
+    """
+    keys = sum((_rank_keys(X[:, a]) for a in range(X.shape[1])), np.zeros(X.shape[0]))
+    for c in range(Y.shape[1]):  # the targets break ties between equal rows
+        keys = keys + 0.5 * _rank_keys(Y[:, c])
+    return np.argsort(_rank_keys(keys), kind="stable")
+
+
+def column_order(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same for the columns of rows that are in their order."""
+    place = row_keys(np.arange(X.shape[0]))
+    return np.argsort([float(_rank_keys(X[:, a]) @ place) for a in range(X.shape[1])], kind="stable")
+
+
+def _rank_keys(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    ranks = np.unique(values, return_inverse=True)[1].reshape(-1)
+    # multiples of 2^-32: their sums over columns are exact, in whatever order
+    return np.floor(row_keys(ranks) * 2.0**32) * 2.0**-32
 
 
 def stratified_folds(codes: np.ndarray[Any, Any], count: int, seed: int | None = None) -> list[Fold]:

@@ -24,7 +24,6 @@ from sklearn.utils.validation import check_array, validate_data
 
 from fewkern.arrays.namespace import (
     Array,
-    as_float,
     asarray_like,
     float_dtype,
     is_foreign,
@@ -76,7 +75,7 @@ def validate_samples(
         raise ValueError(f"{name}: expected at least {minimum} sample(s) and one feature, got shape {tuple(X.shape)}.")
     if xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(f"{name}: complex data is not supported.")
-    X = as_float(X)
+    X = xp.astype(X, float_dtype(X), copy=False)
     if not all_finite(X):
         raise ValueError(f"{name}: the samples contain NaN or infinity; {_FILL}")
     if reset:

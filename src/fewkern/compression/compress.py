@@ -33,7 +33,6 @@ from fewkern.arrays.validation import labels_from_codes, unwrapped, validate_sam
 from fewkern.base import ScoringClassifier, check_samples, explain, importances_of, kept_importances
 from fewkern.compression.distillation import IMITATION, Agreement, Function, Goal, Teacher, distill, ladder
 from fewkern.compression.sources import ask, check_fitted, teacher
-from fewkern.core.expansion import Expansion
 from fewkern.core.explanation import fit_background
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
@@ -63,7 +62,7 @@ class CompressedModel(BaseEstimator):
         As in the source.
     """
 
-    expansion_: Expansion
+    expansion_: Function
     agreement_: Agreement
     source_: str
     methods_: list[str]

@@ -20,12 +20,11 @@ from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import storable
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
+from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.path import smallest_within
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.learn.learner import linear_axes
-from fewkern.learn.move import move
-from fewkern.learn.objective import Rows, coefficients
+from fewkern.learn.objective import Rows, coefficients, move
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 
@@ -249,12 +248,12 @@ def crossings(X: Array, others: Array, codes: Array | None, count: int, drawn: i
     if codes is not None:
         _, place, counts = np.unique(to_numpy(codes), return_inverse=True, return_counts=True)
         chance = 1.0 / (len(counts) * counts[place.reshape(-1)])
-    first = take_rows(X, asarray_like(rng.choice(n, count, p=chance), X, dtype=xp.int64))
+    first = _take(X, rng.choice(n, count, p=chance))
     spread = xp.std(others, axis=0)
     unit = xp.where(spread > 0, spread, xp.ones_like(spread))
     nearest, least = first, xp.full_like(first[:, 0], xp.inf)
     for _ in range(drawn):
-        other = take_rows(others, asarray_like(rng.integers(int(others.shape[0]), size=count), X, dtype=xp.int64))
+        other = _take(others, rng.integers(int(others.shape[0]), size=count))
         distance = xp.sum(((first - other) / unit) ** 2, axis=1)
         nearer = (distance > 0) & (distance < least)
         nearest, least = xp.where(nearer[:, None], other, nearest), xp.where(nearer, distance, least)
@@ -357,9 +356,7 @@ class _Student:
         variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
         scaled = rows.with_targets(rows.Y / math.sqrt(variance or 1.0))  # a gain has the unit of the targets
         at = move(scaled, begun, steps(size), POLICY, tol=1e-7)  # a teacher has no noise
-        scales, widths = np.exp(at.log_scales), np.exp(at.log_widths)
-        basis = GaussianBasis(self.preparation, at.vectors, scales, at.directions, widths, self.axes)
-        return basis.expand(*coefficients(rows, at, POLICY))
+        return at.basis(self.preparation, self.axes).expand(*coefficients(rows, at, POLICY))
 
 
 def _centred(X: Host) -> Preparation:

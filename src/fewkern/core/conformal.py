@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from fewkern.arrays.linalg import class_sums
 from fewkern.arrays.namespace import Array, asarray_like, eps, move_fields, namespace, same_place, take_rows, to_numpy
 from fewkern.arrays.storable import floats, storable
-from fewkern.core.basis import KernelBasis
-from fewkern.core.expansion import KernelExpansion
+from fewkern.core.expansion import KernelBasis, KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 
 # Scores that are kept at most, and how many of them are the smallest and the largest ones; the others are evenly spaced

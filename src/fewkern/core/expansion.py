@@ -1,49 +1,29 @@
-"""The fitted truth of every model, a short sum of kernels, and what surrounds a model that is exported."""
+"""Sums of kernels: the function of a model, the vectors and features that it comes from, and what surrounds a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from functools import cached_property
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.namespace import Array, device, is_sparse, move_fields, namespace, same_place, to_numpy
+from fewkern.arrays.linalg import divide_where, solve_triangular
+from fewkern.arrays.namespace import (
+    Array,
+    concat_rows,
+    device,
+    is_sparse,
+    move_fields,
+    namespace,
+    same_place,
+    take_rows,
+    to_numpy,
+)
 from fewkern.arrays.storable import floats, indices, samples, storable
-from fewkern.core.kernel import Kernel
+from fewkern.core.kernel import Gram, Kernel
 
-
-class Expansion(Protocol):
-    """What predict, save, export, compress and pictures ask of a fitted function.
-
-    There are three kinds: :class:`KernelExpansion`, :class:`~fewkern.core.gaussians.GaussianExpansion` and
-    :class:`~fewkern.KernelMixture`.
-    """
-
-    @property
-    def vectors(self) -> Array:
-        """Vectors that are kept, one per row."""
-
-    @property
-    def indices(self) -> Array | None:
-        """Rows of the training samples that the vectors are, where they are samples."""
-
-    @property
-    def n_vectors(self) -> int:
-        """Number of vectors."""
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of values per sample."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the numbers that an evaluation needs."""
-
-    def __call__(self, X: Array) -> Array:
-        """Values ``(n, n_outputs)`` at the rows of ``X``, where ``X`` is."""
-
-    def like(self, X: Array) -> Expansion:
-        """The same function with its arrays in the library and on the device of ``X``."""
+Projection = Literal["nested", "symmetric", "raw"]
 
 
 @storable(vectors=samples("m", "d"), coef=floats("m", "q"), offset=floats("q"), indices=indices("m"))
@@ -122,6 +102,180 @@ class KernelExpansion:
     def like(self, X: Array) -> KernelExpansion:
         """The same expansion with its arrays in the library and on the device of ``X``."""
         return move_fields(self, X)
+
+
+def share_left(diag: Array, explained: Array) -> Array:
+    """``1 - explained / diag``, in [0, 1]; zero where there is nothing to explain."""
+    xp = namespace(diag)
+    share = 1.0 - divide_where(diag > 0, explained, diag, 1.0)
+    return xp.clip(share, 0.0, 1.0)
+
+
+def _check_center(basis: KernelBasis) -> None:
+    """Raise a ValueError if only a part of a center is there."""
+    parts = ("center_vectors", "center_weights", "center_indices", "center_square", "vector_shift")
+    if len({getattr(basis, part) is None for part in parts}) > 1:
+        raise ValueError("KernelBasis has only a part of a center")
+
+
+@storable(
+    check=_check_center,
+    vectors=samples("m", "d"),
+    factor=floats("m", "m"),
+    indices=indices("m"),
+    center_vectors=samples("c", "d"),
+    center_weights=floats("c"),
+    center_indices=indices("c"),
+    vector_shift=floats("m"),
+)
+@dataclass(frozen=True)
+class KernelBasis:
+    r"""Vectors :math:`v_1, \dots, v_L` with the triangular factor :math:`C`, :math:`K_{SS} = C C^T`.
+
+    ============ =============================================== ==========================================
+    projection   features of ``x``                               remark
+    ============ =============================================== ==========================================
+    "nested"     :math:`z = C^{-1} k_S(x)`, (10') of methods F8  the first ``l`` belong to the first ``l`` vectors
+    "symmetric"  :math:`z = K_{SS}^{-1/2} k_S(x)`, FVS (10)      "nested" up to a rotation
+    "raw"        :math:`z = k_S(x)`, FVS (9)                     kernel columns as they are
+    ============ =============================================== ==========================================
+
+    In the first two ``Z Z^T`` approximates ``K``. Centering (FVS, Appendix A) needs ``center_vectors`` and their
+    ``center_weights``; the kernel then is the centered one, and :meth:`expand` still returns an expansion
+    in the plain kernel, on the vectors and the center together.
+
+    Examples
+    --------
+    >>> from fewkern import FeatureVectorSelector
+    >>> from fewkern.datasets import make_banana
+    >>> X, _ = make_banana(100)
+    >>> basis = FeatureVectorSelector(max_vectors=5).fit(X).basis_
+    >>> basis.features(X).shape, basis.head(2).n_vectors
+    ((100, 5), 2)
+    """
+
+    kernel: Kernel
+    vectors: Array
+    factor: Array
+    indices: Array
+    projection: Projection = "nested"
+    center_vectors: Array | None = None
+    center_weights: Array | None = None
+    center_indices: Array | None = None
+    center_square: float | None = None
+    """``k(c, c)``: from the fit, because it needs the matrix of all samples of the center."""
+    vector_shift: Array | None = None
+    """``k(v, c) - k(c, c)`` for every vector ``v``: what centering adds to a column besides ``k(x, c)``."""
+
+    @classmethod
+    def from_selection(cls, gram: Gram, S: Array, factor: Array, projection: Projection = "nested") -> KernelBasis:
+        """Basis on the samples ``S`` of ``gram`` with ``K[S, S] = factor factor'``."""
+        kernel, center = gram.kernel, gram.center
+        basis = cls(kernel, kernel.pick(gram.X, S), factor, S, projection)
+        if center is None:
+            return basis
+        return replace(
+            basis,
+            center_vectors=kernel.pick(gram.X, center.indices),
+            center_weights=center.weights,
+            center_indices=center.indices,
+            center_square=center.square,
+            vector_shift=take_rows(center.row, S) - center.square,
+        )
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of vectors; those of the center are not counted."""
+        return int(self.factor.shape[0])
+
+    def head(self, count: int) -> KernelBasis:
+        """Basis of the first ``count`` vectors."""
+        return replace(
+            self,
+            vectors=self.vectors[:count, :],
+            factor=self.factor[:count, :count],
+            indices=self.indices[:count],
+            vector_shift=None if self.vector_shift is None else self.vector_shift[:count],
+        )
+
+    def like(self, X: Array) -> KernelBasis:
+        """The same basis with its arrays in the library and on the device of ``X``."""
+        return self if same_place(self.factor, X) else move_fields(self, X)
+
+    def columns(self, X: Array) -> Array:
+        """Kernel columns ``k(x, v)`` (of the centered kernel, if there is a center)."""
+        if not same_place(self.factor, X):
+            return self.like(X).columns(X)
+        K = self.kernel(X, self.vectors)
+        if self.center_vectors is not None:
+            to_center = self.kernel(X, self.center_vectors) @ self.center_weights
+            K = K - to_center[:, None] - self.vector_shift[None, :]  # type: ignore[index]
+        return K
+
+    def features(self, X: Array) -> Array:
+        """Features ``Z`` of shape ``(n, L)``."""
+        basis = self.like(X)
+        K = basis.columns(X)
+        if self.projection == "raw":
+            return K
+        return solve_triangular(basis.factor, K.T).T if self.projection == "nested" else K @ basis._inverse_root
+
+    def unexplained(self, X: Array) -> Array:
+        """Share of ``k(x, x)`` that the vectors do not explain, ``1 - |z|^2 / k(x, x)``, in [0, 1]."""
+        basis = self.like(X)
+        xp = namespace(basis.factor)
+        shares = xp.empty((X.shape[0],), dtype=basis.factor.dtype, device=device(basis.factor))
+        for rows in row_blocks(X.shape[0], basis.n_vectors, like=X):
+            part = X[rows, :]
+            Z = replace(basis, projection="nested").features(part)
+            shares[rows] = share_left(basis._diag(part), xp.sum(Z * Z, axis=1))
+        return shares
+
+    def _diag(self, X: Array) -> Array:
+        """``k(x, x)`` (of the centered kernel, if there is a center)."""
+        own = self.kernel.diag(X)
+        if self.center_vectors is None:
+            return own
+        return own - 2.0 * (self.kernel(X, self.center_vectors) @ self.center_weights) + self.center_square
+
+    def rotate(self, G: Array) -> Array:
+        """Features of the training rows from their Cholesky rows ``G = K_S C^{-T}``, without a kernel evaluation."""
+        if self.projection == "nested":
+            return G
+        K = G @ self.factor.T
+        return K if self.projection == "raw" else K @ self._inverse_root
+
+    def expand(self, W: Array, offset: Array) -> KernelExpansion:
+        """The linear function ``z -> W' z + offset`` of the features, as a sum of kernels."""
+        if self.projection == "nested":
+            A = solve_triangular(self.factor, W, transposed=True)
+        else:
+            A = W if self.projection == "raw" else self._inverse_root @ W
+        if self.center_vectors is None:
+            return KernelExpansion(self.kernel, self.vectors, A, offset, self.indices)
+        # k~(x, v) = k(x, v) - sum_j b_j k(x, c_j) - shift(v): the center takes minus the sum of the coefficients.
+        xp = namespace(A)
+        at_center = -self.center_weights[:, None] * xp.sum(A, axis=0)[None, :]  # type: ignore[index]
+        return KernelExpansion(
+            self.kernel,
+            concat_rows(self.vectors, self.center_vectors),
+            xp.concat([A, at_center], axis=0),
+            offset - self.vector_shift @ A,
+            xp.concat([self.indices, self.center_indices]),
+        )
+
+    def expansion(self) -> KernelExpansion:
+        """The features themselves as sums of kernels, one output per feature."""
+        xp, L, dtype = namespace(self.factor), self.n_vectors, self.factor.dtype
+        place = device(self.factor)
+        return self.expand(xp.eye(L, dtype=dtype, device=place), xp.zeros((L,), dtype=dtype, device=place))
+
+    @cached_property
+    def _inverse_root(self) -> Array:
+        """``K_SS^{-1/2}`` from the singular values of the factor, so that rounding is not squared."""
+        xp = namespace(self.factor)
+        U, s, _ = xp.linalg.svd(self.factor)
+        return (U / s[None, :]) @ U.T
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,11 @@ from typing import Any, TypeAlias
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.namespace import Array, is_sparse, namespace, to_numpy
-from fewkern.arrays.neighbors import MOST_CENTER_ROWS, weighted_centers
+from fewkern.arrays.neighbors import MOST_ROWS, weighted_centers
 from fewkern.arrays.numerics import column_spreads, line_integrals, squarable
 from fewkern.arrays.storable import floats, storable
-from fewkern.core.expansion import Expansion, KernelExpansion
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation, gaussians
+from fewkern.core.expansion import KernelExpansion
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation, gaussians, times_metric
 from fewkern.core.radial import Gaussian
 from fewkern.core.samples import Samples
 
@@ -42,8 +42,6 @@ from fewkern.core.samples import Samples
 Gaussians: TypeAlias = KernelExpansion | GaussianExpansion
 # Elements of a block of rows times vectors: its arrays stay in the cache between the steps.
 _BLOCK_ELEMENTS = 1 << 14
-# Means over more samples than these do not change in the third digit.
-MOST_ROWS = 2000
 
 
 @storable(centers=floats("k", "d"), weights=floats("k", above=0.0))
@@ -102,18 +100,13 @@ class Explanation:
         return namespace(self.values).sum(self.values, axis=1) + self.baseline
 
 
-def _pulled(basis: GaussianBasis, T: Array) -> Array:
-    """``M`` times every row."""
-    return T * basis.scales**2 + (T @ basis.directions) @ basis.directions.T
-
-
 def _columns(basis: GaussianBasis, T: Array) -> Array:
     """Gaussians ``(n, m)`` of rows around the vectors; the middle of these is the origin: products cancel."""
     middle = namespace(T).sum(basis.vectors, axis=0) / max(basis.n_vectors, 1)
     return gaussians(T - middle, basis.vectors - middle, basis.scales, basis.directions, basis.inverse_widths)
 
 
-def explainable(function: Expansion) -> bool:
+def explainable(function: Any) -> bool:
     """Whether the function is a sum of Gaussians, the only kind that has the closed form."""
     if isinstance(function, GaussianExpansion):
         return True
@@ -124,7 +117,7 @@ def fit_background(function: Any, samples: Samples) -> Background | None:
     """A few weighted centers of the samples; None where the function is not :func:`explainable`, or samples sparse."""
     if not explainable(function) or is_sparse(samples.X):
         return None
-    some = samples.drawn(MOST_CENTER_ROWS)
+    some = samples.drawn(MOST_ROWS)
     return Background(*weighted_centers(_prepared(function, some.X), to_numpy(some.weights)))
 
 
@@ -181,7 +174,7 @@ def _from_some(form: GaussianExpansion, T: Array, centers: Array, start: Array, 
     xp, basis, squares = namespace(T), form.basis, form.basis.inverse_widths**2
     (n, d), (m, q), k = T.shape, form.coef.shape, int(centers.shape[0])
     way, before = T - centers[:, None, :], centers[:, None, :] - basis.vectors
-    pulled, drawn = _pulled(basis, way), _pulled(basis, before)
+    pulled, drawn = (times_metric(one, basis.scales, basis.directions) for one in (way, before))
     a = xp.sum(way * pulled, axis=2)[:, :, None] * squares
     c = way @ xp.matrix_transpose(squares[:, None] * drawn)
     g = (squares * xp.sum(before * drawn, axis=2))[:, None, :]

@@ -110,6 +110,11 @@ class Preparation:
         return move_fields(self, X)
 
 
+def times_metric(T: Array, scales: Array, directions: Array) -> Array:
+    """``T M`` with the metric ``M = D^2 + U U'``."""
+    return T * scales**2 + (T @ directions) @ directions.T
+
+
 def gaussians(T: Array, vectors: Array, scales: Array, directions: Array, inverse_widths: Array) -> Array:
     """Gaussians ``(n, m)`` of prepared rows around the vectors; the metric is ``A = [diag(scales), directions]``."""
     xp = namespace(T)

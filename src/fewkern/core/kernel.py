@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.namespace import Array, device, float_dtype, namespace, put, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, device, namespace, put, take_rows, to_numpy
 from fewkern.arrays.numerics import all_finite, quiet
 
 
@@ -134,12 +134,6 @@ class Kernel(Parameters, ABC):
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> Array:  # noqa: ARG002
         """Gradient of ``sum(D * K)``, ``K = kernel(X, V)``, with respect to ``V``: a sum over the rows of ``X``."""
         raise ValueError(f"{type(self).__name__}: this kernel has no derivatives; use Gaussian, Polynomial or Linear.")
-
-
-def ones_of(X: Array) -> Array:
-    """One for every row: the diagonal of a kernel with ``k(x, x) = 1``."""
-    xp = namespace(X)
-    return xp.ones((X.shape[0],), dtype=float_dtype(X), device=device(X))
 
 
 @dataclasses.dataclass(frozen=True)

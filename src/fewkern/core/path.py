@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isfinite
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.arrays.storable import storable
 
-Found = TypeVar("Found")
 Record = TypeVar("Record")
-Recorded = TypeVar("Recorded", covariant=True)
 
 # Standard errors that a smaller model may lose against the best one, by the parameter ``prefer``.
 TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "sparse": 1.0}
@@ -185,16 +183,6 @@ def smallest_within(error: Array, size: Array, allowance: Array | float) -> tupl
     return tuple(reversed(position))
 
 
-class Peelable(Protocol[Found, Recorded]):
-    """The state of :func:`peel`: it finds the next item, and removes it."""
-
-    def find(self) -> Found | Stop:
-        """The next item, or why there is none."""
-
-    def remove(self, found: Found, /) -> Iterable[Recorded]:
-        """Remove it; one record per step (a block of pivots gives several)."""
-
-
 @dataclass(frozen=True)
 class Peeled(Generic[Record]):
     """All records, one per step, and why the loop ended."""
@@ -203,12 +191,12 @@ class Peeled(Generic[Record]):
     stop: Stop
 
 
-def peel(state: Peelable[Found, Record], limit: int, step: Callable[[int], None] = lambda _: None) -> Peeled[Record]:
+def peel(state: Any, limit: int, step: Callable[[int], None] = lambda _: None) -> Peeled[Any]:
     """Repeat ``state.remove(state.find())`` until ``find`` returns a :class:`Stop` or there are ``limit`` records.
 
     Pivots of a kernel matrix (feature vector selection), hyperplanes (recursive SVM), directions (graph embedding) and
     regressors (forward selection) are taken out by this loop: in all of them, what was taken changes what is left.
-    ``step`` is called with the number of records.
+    ``remove`` returns one record per step (a block of pivots gives several); ``step`` is called with their number.
 
     Examples
     --------
@@ -221,7 +209,7 @@ def peel(state: Peelable[Found, Record], limit: int, step: Callable[[int], None]
     >>> peel(Numbers([3, 1, 2]), limit=2).records
     (3, 2)
     """
-    records: list[Record] = []
+    records: list[Any] = []
     while len(records) < limit:
         found = state.find()
         if isinstance(found, Stop):

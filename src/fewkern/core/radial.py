@@ -17,10 +17,10 @@ from fewkern.arrays.linalg import (
     neg_squared_distances,
     squared_norms,
 )
-from fewkern.arrays.namespace import Array, asarray_like, eps, float_dtype, is_sparse, namespace, on_host
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, float_dtype, is_sparse, namespace, on_host
 from fewkern.arrays.numerics import column_ranges, column_sizes, column_spreads, divide_columns, largest_power
 from fewkern.arrays.storable import storable
-from fewkern.core.kernel import Kernel, ones_of
+from fewkern.core.kernel import Kernel
 
 # Squared distance, in units of the length scale, beyond which the rounding error of a product is seen in the
 # exponential.
@@ -67,7 +67,7 @@ class WidthKernel(Kernel):
         return divide_columns(X, factor * asarray_like(self.length_scale, X, dtype=float_dtype(X)))
 
     def diag(self, X: Array) -> Array:
-        return ones_of(X)
+        return namespace(X).ones((X.shape[0],), dtype=float_dtype(X), device=device(X))
 
 
 @storable

@@ -1,12 +1,17 @@
-"""The samples that take part in a fit."""
+"""The samples that take part in a fit, and what a fit asks of all rows, wherever they are.
+
+A method that serves any number of rows needs a sample, on which it makes its choices, and sums over all rows, which
+give it the coefficients. Samples in memory or on a GPU answer both; so do the partitions of a Dask collection.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
-from typing import Any, TypeVar
+from functools import cached_property, partial
+from typing import Any, Protocol, TypeVar
 
+from fewkern.arrays import sampling
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import one_hot
 from fewkern.arrays.namespace import (
@@ -31,6 +36,22 @@ from fewkern.arrays.sampling import (
 )
 
 Rows = TypeVar("Rows")
+Sum = TypeVar("Sum")
+
+
+class Population(Protocol):
+    """All rows of a fit: :class:`Samples`, or those of a collection."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows of positive weight."""
+
+    @property
+    def sample(self) -> Samples:
+        """Rows to make choices on: all, or ``SAMPLE_ROWS`` of them and at least two of every class."""
+
+    def total(self, of: Callable[[Samples], Sum], row_elements: int) -> Sum:
+        """The sum, by ``+``, of ``of(block)`` over blocks of rows; ``row_elements`` numbers are needed per row."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +165,23 @@ class Samples:
         labels = None if self.codes is None else to_numpy(self.codes)
         kept = smallest_keys(row_keys(to_numpy(self.rows)), labels, limit)
         return self.take(asarray_like(kept, self.rows, dtype=self.rows.dtype))
+
+    @property
+    def sample(self) -> Samples:
+        """Rows to make choices on; a kernel matrix is needed whole."""
+        return self if self.pairwise or self.n <= sampling.SAMPLE_ROWS else self._sample
+
+    @cached_property
+    def _sample(self) -> Samples:
+        return self.drawn(sampling.SAMPLE_ROWS)
+
+    def total(self, of: Callable[[Samples], Sum], row_elements: int) -> Sum:
+        """The sum, by ``+``, of ``of(block)`` over blocks of the samples."""
+        blocks = self.blocks(row_elements)
+        found = of(next(blocks))
+        for block in blocks:
+            found = found + of(block)  # type: ignore[operator]
+        return found
 
     def blocks(self, row_elements: int) -> Iterator[Samples]:
         """The samples in blocks of rows, of which ``row_elements`` numbers per row are needed."""

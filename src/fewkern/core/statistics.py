@@ -9,10 +9,9 @@ from typing import Any
 from fewkern.arrays.linalg import jittered_cholesky, solve_triangular
 from fewkern.arrays.namespace import Array, device, eps, namespace
 from fewkern.arrays.storable import floats, storable
-from fewkern.core.basis import KernelBasis
+from fewkern.core.expansion import KernelBasis
 from fewkern.core.gaussians import GaussianBasis
-from fewkern.core.population import Population
-from fewkern.core.samples import Samples, with_targets
+from fewkern.core.samples import Population, Samples, with_targets
 
 # The least ridge, in units of rounding of the mean diagonal of the equations.
 _LEAST_RIDGE = 10.0

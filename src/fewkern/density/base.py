@@ -26,7 +26,6 @@ from fewkern.arrays.validation import (
 )
 from fewkern.base import check_weighted, constraints
 from fewkern.core.path import Path, Stop
-from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.density.bandwidth import RULES, parzen_bandwidth
 from fewkern.density.mixture import KernelMixture
@@ -90,7 +89,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, AllRows]:
         """Checked samples of positive weight to make choices on, as NumPy arrays, and all rows."""
         samples = check_weighted(self, X, sample_weight, minimum=2).on_host()
-        return samples, AllRows.of(InMemory(samples), self.scale)
+        return samples, AllRows.of(samples, self.scale)
 
     def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
         """The rows with a scaling that also gives the kernels a shape, where a method learns one."""

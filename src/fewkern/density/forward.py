@@ -16,7 +16,6 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import StrOptions
 from fewkern.base import CONSTRAINTS
 from fewkern.core.path import TOLERANCE, Stop
-from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.density.base import MAX_CANDIDATES, DensityEstimator, density_constraints
 from fewkern.density.likelihood import choose_size, expectation_maximization, first_folds, grown, size_by_bic
@@ -200,10 +199,10 @@ class ForwardDensity(DensityEstimator):
 
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, AllRows]:
         population, supports = weighted_population(self, X, sample_weight, minimum=2), None
-        if isinstance(population, InMemory):
-            samples = population.samples.on_host()
+        if isinstance(population, Samples):
+            samples = population.on_host()
             supports = self._read_supports(samples.X)
-            population = InMemory(samples if supports is None else cut_opposite(samples, supports[1]))
+            population = samples if supports is None else cut_opposite(samples, supports[1])
         elif self.bounds or self.periodic:
             raise ValueError(
                 "ForwardDensity: bounds and periodic need samples in memory, got a collection; compute() it first, or "
@@ -211,7 +210,7 @@ class ForwardDensity(DensityEstimator):
             )
         samples = population.sample
         # a collection of few rows is in memory now
-        rows = AllRows.of(population if population.n > samples.n else InMemory(samples), self.scale)
+        rows = AllRows.of(population if population.n > samples.n else samples, self.scale)
         return samples, replace(rows, scaling=replace(rows.scaling, supports=supports))
 
     def _read_supports(self, X: Array) -> tuple[Array, Array] | None:

@@ -15,8 +15,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.numerics import quiet, unless_rounding
 from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path
-from fewkern.core.population import Population
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Population, Samples
 from fewkern.density.edges import Edge, edges_of
 from fewkern.density.mixture import KernelMixture, squared_distances
 

@@ -21,8 +21,7 @@ from fewkern.core.explanation import fit_background
 from fewkern.core.kernel import Kernel
 from fewkern.core.kernels import as_kernel
 from fewkern.core.path import Stop
-from fewkern.core.population import Population
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Population, Samples
 from fewkern.core.scores import ClassScores
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.cross_validation import CVPlan, Family, Selected, absent_class, cross_validate, select_setting

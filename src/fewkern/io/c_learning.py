@@ -15,8 +15,7 @@ from fewkern.io.c_text import c_lines
 from fewkern.io.c_writer import CWriter
 from fewkern.io.plan import DTYPES, Plan, Sum, Vector
 from fewkern.learn.batches import sums_before
-from fewkern.learn.classifier import KernelClassifier
-from fewkern.learn.regressor import KernelRegressor
+from fewkern.learn.estimators import KernelClassifier, KernelRegressor
 
 
 @dataclass(frozen=True)

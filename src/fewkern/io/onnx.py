@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.texts import missing_package
+from fewkern.arrays.progress import missing_package
 from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.describe import plan

@@ -20,8 +20,8 @@ from sklearn.exceptions import NotFittedError
 
 from fewkern._version import __version__
 from fewkern.arrays.numerics import quiet
+from fewkern.arrays.progress import printable
 from fewkern.arrays.storable import stored_classes
-from fewkern.arrays.texts import printable
 from fewkern.arrays.validation import unwrapped
 from fewkern.io.archive import Budget, FileLimitError, ModelFileError, pack, unpack
 from fewkern.io.records import Reader, Writer

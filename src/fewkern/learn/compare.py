@@ -1,66 +1,294 @@
-"""Candidates on rows that they have not seen, and the choice among them."""
+"""The models that are compared on rows that they have not seen, and the choice among them.
+
+Vectors are samples, move to imitate a model of samples, or are moved by the labels.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fewkern.learn.climb import Candidate, Kind, Sizes, climb
-from fewkern.learn.objective import Geometry, Rows, coefficients, values
+from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
 from fewkern.learn.policy import Policy
-from fewkern.learn.start import Start
+from fewkern.learn.start import ROUNDING, Start, choose_ridge
 
 Host = np.ndarray[Any, Any]
-Key = tuple[Kind, int]
-# Parts into which the rows held out are cut where there is one fold: each is judged at settings that others chose.
-_PARTS = 2
+# Relative gain per step at which imitating a teacher ends.
+_IMITATION_TOL = 1e-4
+# Gradients of a function of fewer vectors say little about directions.
+_LEAST_FOR_DIRECTIONS = 6
+# Rows looked at per new vector, and at least.
+_ROWS_PER_VECTOR, _LEAST_ROWS = 10, 200
+# Share of the mean squared residual that every row has in addition when rows are drawn.
+_FLOOR = 0.1
+# Rows and outputs over which gradients are averaged.
+_GRADIENT_ROWS, _GRADIENT_OUTPUTS = 800, 6
+# Length of the leading direction at first, in units of the mean inverse width.
+_LENGTH = 0.3
 # An error of this share of the variance is none: the tolerance is relative to it at least.
 _NEGLIGIBLE = 1e-3
 
 
-@dataclass
+class Kind(StrEnum):
+    """Where the vectors of a model come from."""
+
+    STILL = "samples"
+    """Vectors are samples."""
+    DISTILLED = "distilled"
+    """Vectors were moved to imitate a model whose vectors are samples; no label was looked at."""
+    MOVED = "moved"
+    """Vectors were moved by the labels."""
+
+
+Key = tuple[Kind, int]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that is compared with others."""
+
+    kind: Kind
+    size: int
+    geometry: Geometry
+    samples: Host | None = None
+    """Positions of the samples that the vectors are."""
+
+    @property
+    def key(self) -> Key:
+        """What names the same candidate in every fold."""
+        return self.kind, self.size
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Numbers of vectors that are compared; the same in every fold."""
+
+    still: tuple[int, ...]
+    ladder: tuple[int, ...]
+    least: int = 1
+    most: int | None = None
+    """What was asked for. Smaller models are steps towards it, larger ones only teach."""
+
+    @classmethod
+    def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
+        """For ``n`` rows; ``fixed`` and ``most`` are the parameters n_vectors and max_vectors."""
+        cap = max(1, min(n, int(1.25 * policy.share * n)))
+        still = {min(m, cap) for m in policy.still}
+        if fixed is not None:
+            own = (*(m for m in policy.ladder if m < fixed), fixed)
+            return cls(tuple(sorted({fixed, *(m for m in still if m > fixed)})), own, fixed, fixed)
+        bound = n if most is None else most
+        still |= {min(bound, cap)} if most is not None else set()
+        top = max(1, min(int(policy.share * n), bound))
+        ladder = [m for m in policy.ladder if min(n_outputs, top) <= m <= top]
+        if most is not None and top == most and (not ladder or ladder[-1] < top):
+            ladder.append(top)
+        if len(ladder) < 2:  # half as many say whether the error is still falling
+            ladder = sorted({max(1, top // 2), top})
+        return cls(tuple(sorted(still)), tuple(ladder), 1, most)
+
+    def asked(self, size: int) -> bool:
+        """Whether a model of this size may be taken."""
+        return self.least <= size and (self.most is None or size <= self.most)
+
+
+def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
+    """A model whose vectors are samples, with the ridge of least leave-one-out error, and that error."""
+    geometry, place = start.geometry(rows, size)
+    error, ridge = choose_ridge(rows, geometry, policy.ridges)
+    return error, Candidate(Kind.STILL, size, replace(geometry, log_ridge=math.log(ridge)), place)
+
+
+def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[Candidate, list[Candidate]]:
+    """The candidate of least leave-one-out error among those whose vectors are samples, and all of them.
+
+    A larger size is tried as long as every doubling lowers the error by more than the share ``policy.tolerance``.
+    """
+    found: list[tuple[float, Candidate]] = []
+    for size in sizes.still:
+        found.append(still(rows, start, size, policy))
+        if len(found) > 1:
+            (before, smaller), (after, larger) = found[-2:]
+            if after > (1.0 - policy.tolerance * math.log2(larger.size / smaller.size)) * before:
+                break
+    return min(found, key=lambda pair: pair[0])[1], [candidate for _, candidate in found]
+
+
+def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: Policy) -> Candidate:
+    """Vectors moved to imitate the values of a teacher, the targets of ``taught``; the ridge is that of the labels."""
+    geometry = replace(geometry, log_ridge=math.log(policy.ridges[2]))
+    geometry = move(taught, geometry, steps, policy, _IMITATION_TOL)
+    _, ridge = choose_ridge(rows, geometry, policy.ridges)
+    return Candidate(Kind.DISTILLED, geometry.size, replace(geometry, log_ridge=math.log(ridge)))
+
+
+def taught_rows(rows: Rows, teacher: Candidate, policy: Policy) -> Rows:
+    """The rows with the values of a teacher as targets."""
+    W, b = coefficients(rows, teacher.geometry, policy)
+    return rows.with_targets(values(rows, teacher.geometry, W, b))
+
+
+def climb(
+    rows: Rows, start: Start, sizes: Sizes, policy: Policy, judge: Callable[[Geometry], float]
+) -> Iterator[Candidate]:
+    """All candidates on some rows, small ones first; ``judge`` is the error of a geometry on rows held out.
+
+    A rung begins with the better of two geometries, the grown one of the rung before and the distilled one of its own
+    size, which is then moved by the labels; half way it is left where it has not reached the least error so far. The
+    ladder ends ``policy.patience`` rungs after the least error, but not before it has more vectors than the smallest
+    model of samples: a plateau of a few vectors says little.
+    """
+    rng = np.random.default_rng(start.seed)
+    teacher, every = teacher_of(rows, start, sizes, policy)
+    yield from every
+    taught = taught_rows(rows, teacher, policy)
+    moved: Geometry | None = None
+    errors: list[float] = []
+    to_beat = judge(teacher.geometry)
+    for size in sizes.ladder:
+        begun: list[Geometry] = []
+        # what imitates the teacher cannot be better than models that are better than the teacher
+        if size < teacher.size and min(errors, default=math.inf) > to_beat:
+            short = distilled(rows, taught, start.geometry(rows, size)[0], policy.steps, policy)
+            yield short
+            begun.append(short.geometry)
+        if moved is not None:
+            begun.append(grow(rows, moved, size, policy, rng))
+        if not begun:
+            begun.append(start.geometry(rows, size)[0])
+        geometry = min(begun, key=judge) if len(begun) > 1 else begun[0]
+        if not geometry.directions.shape[1] and rows.T.shape[1] > 1 and size >= _LEAST_FOR_DIRECTIONS:
+            geometry = with_directions(rows, geometry, policy, rng)
+        geometry = replace(geometry, warp=geometry.warp or start.warp)
+        enough = size > max(sizes.least - 1, min(policy.still))
+        to_reach = min(errors, default=math.inf) if enough else math.inf
+
+        def promising(half_way: Geometry, to_reach: float = to_reach) -> bool:
+            return judge(half_way) <= to_reach
+
+        moved = move(rows, geometry, policy.steps, policy, promising=promising)
+        errors.append(judge(moved))
+        yield Candidate(Kind.MOVED, size, moved)
+        if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:
+            return
+
+
+def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.random.Generator) -> Geometry:
+    """The geometry with new vectors, up to ``size``: rows of large residual, spread out in the present metric."""
+    gap = rows.Y - values(rows, geometry, *coefficients(rows, geometry, policy))
+    residual = np.einsum("ij,ij->i", gap, gap) * rows.weights
+    chance = residual + _FLOOR * residual.mean() + 1e-300
+    count = size - geometry.size
+    some = rng.choice(rows.n, min(max(_ROWS_PER_VECTOR * count, _LEAST_ROWS), rows.n), False, chance / chance.sum())
+    part = rows.take(some)
+    T = part.warped(geometry.warp)
+    K = replace(geometry, vectors=part.T, log_widths=np.zeros(len(some))).columns(T)
+    left = 1.0 - np.clip(geometry.columns(T).max(axis=1) ** 2, 0.0, 0.99)
+    factor, chosen = np.zeros((len(some), count)), []
+    for j in range(min(count, len(some))):
+        k = int(np.argmax(left * residual[some]))
+        chosen.append(k)
+        column = K[:, k] - factor[:, :j] @ factor[k, :j]
+        factor[:, j] = column / math.sqrt(max(float(1.0 - factor[k, :j] @ factor[k, :j]), 1e-6))
+        unexplained = 1.0 - np.einsum("ij,ij->i", factor[:, : j + 1], factor[:, : j + 1])
+        left = np.maximum(np.minimum(left, unexplained), ROUNDING)
+        left[chosen] = -1.0
+    widths = np.concatenate([geometry.log_widths, np.full(len(chosen), np.median(geometry.log_widths))])
+    return replace(geometry, vectors=np.concatenate([geometry.vectors, part.T[chosen]]), log_widths=widths)
+
+
+def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.random.Generator) -> Geometry:
+    """The geometry with the leading eigenvectors of the mean outer product of the function's gradients."""
+    W, _ = coefficients(rows, geometry, policy)
+    part = rows.take(np.sort(rng.choice(rows.n, min(rows.n, _GRADIENT_ROWS), replace=False)))
+    T, V = part.warped(geometry.warp), geometry.warped_vectors
+    K = geometry.columns(T) * np.exp(2.0 * geometry.log_widths)
+    squares = np.exp(2.0 * geometry.log_scales)
+    slopes = []
+    for output in range(min(W.shape[1], _GRADIENT_OUTPUTS)):
+        A = K * W[: geometry.size, output]
+        slopes.append((A @ V - A.sum(axis=1)[:, None] * T) * squares)
+    strengths, axes = leading_axes(np.concatenate(slopes), policy.directions)
+    if not len(strengths) or not strengths[-1] > 0:
+        return geometry
+    real = strengths > ROUNDING * strengths[-1]
+    strengths, axes = strengths[real], axes[:, real]
+    unit = _LENGTH * float(np.mean(np.exp(geometry.log_scales)))
+    return replace(geometry, directions=axes * (unit * np.sqrt(strengths / strengths[-1])))
+
+
+def leading_axes(A: Host, count: int) -> tuple[Host, Host]:
+    """The ``count`` largest eigenvalues of ``A'A``, ascending, and their eigenvectors, from the smaller Gram matrix."""
+    rows, columns = A.shape
+    count = min(count, rows, columns)
+    if columns <= rows:
+        squares, axes = np.linalg.eigh(A.T @ A)
+        return np.maximum(squares[columns - count :], 0.0), axes[:, columns - count :]
+    squares, left = np.linalg.eigh(A @ A.T)
+    squares = np.maximum(squares[rows - count :], 0.0)
+    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
+    return squares, (A.T @ left[:, rows - count :]) / lengths
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows held out, and every candidate there."""
+
+    rows: Host
+    """Positions of the rows."""
+    weights: Host
+    candidates: dict[Key, Candidate]
+    predicted: dict[Key, Host]
+    """Values of every candidate, shape ``(n, q)``."""
+    errors: dict[Key, Host]
+    """Squared errors of every candidate, summed over the targets, shape ``(n,)``."""
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """Predictions and errors of every candidate on the rows held out, fold by fold."""
+    """Predictions and errors of every candidate on the rows held out."""
 
     policy: Policy
-    sizes: Sizes
-    rows: list[Host] = field(default_factory=list)
-    """Positions of the rows held out."""
-    predicted: list[dict[Key, Host]] = field(default_factory=list)
-    """Values of every candidate there, shape ``(n, q)``."""
-    errors: list[dict[Key, Host]] = field(default_factory=list)
-    """Squared errors of every candidate there, summed over the targets, shape ``(n,)``."""
-    candidates: list[dict[Key, Candidate]] = field(default_factory=list)
-    weights: list[Host] = field(default_factory=list)
-    variance: float = 1.0
+    folds: tuple[Fold, ...]
+    variance: float
     """Weighted mean squared error of a constant."""
 
     @property
     def keys(self) -> list[Key]:
         """Candidates that every fold has."""
-        return [key for key in self.errors[0] if all(key in fold for fold in self.errors)]
+        return [key for key in self.folds[0].errors if all(key in fold.errors for fold in self.folds)]
 
-    def table(self, keep: Host | None = None) -> tuple[dict[Key, Host], Host]:
-        """Errors of every candidate and weights, over all folds or the rows ``keep`` of all."""
-        weights = np.concatenate(self.weights)
-        every = {key: np.concatenate([fold[key] for fold in self.errors]) for key in self.keys}
-        if keep is None:
-            return every, weights
-        return {key: errors[keep] for key, errors in every.items()}, weights[keep]
+    @cached_property
+    def rows(self) -> Host:
+        """Positions of the rows held out, fold after fold."""
+        return np.concatenate([fold.rows for fold in self.folds])
 
-    def choose(self, leniency: float, keep: Host | None = None) -> Key:
+    @cached_property
+    def weights(self) -> Host:
+        """Weights of the rows held out."""
+        return np.concatenate([fold.weights for fold in self.folds])
+
+    @cached_property
+    def errors(self) -> dict[Key, Host]:
+        """Errors of every candidate on the rows held out."""
+        return {key: np.concatenate([fold.errors[key] for fold in self.folds]) for key in self.keys}
+
+    def choose(self, leniency: float, keep: Host | slice = slice(None)) -> Key:
         """The smallest candidate that the best one does not beat clearly.
 
         Clearly is by ``policy.proof`` standard errors of the paired difference, and by more than every halving may
         cost: the share ``policy.tolerance`` of the best one's gain times its error, both times ``leniency``. Vectors
-        that the labels have moved must beat all others by ``policy.proof``; else they are not compared at all.
+        that the labels have moved must beat all others by ``policy.proof``; else they are not compared at all. Only the
+        rows ``keep`` of those held out are looked at.
         """
-        errors, weights = self.table(keep)
-        share = weights / weights.sum()
+        errors = {key: error[keep] for key, error in self.errors.items()}
+        share = self.weights[keep] / self.weights[keep].sum()
         means = {key: float(share @ error) for key, error in errors.items()}
 
         def proven(other: Key, best: Key) -> float:
@@ -87,15 +315,15 @@ class Comparison:
 
     def held_out(self, leniency: float) -> tuple[Host, Host]:
         """Positions of the rows held out, and the values there of candidates that the other parts chose."""
-        parts = np.concatenate([np.full(len(part), k) for k, part in enumerate(self.rows)])
-        if len(self.rows) == 1:
-            parts = np.arange(len(parts)) % _PARTS
-        every = {key: np.concatenate([fold[key] for fold in self.predicted]) for key in self.keys}
+        parts = np.repeat(np.arange(len(self.folds)), [len(fold.rows) for fold in self.folds])
+        if len(self.folds) == 1:
+            parts = np.arange(len(parts)) % 2  # in two halves
+        every = {key: np.concatenate([fold.predicted[key] for fold in self.folds]) for key in self.keys}
         found = np.empty_like(next(iter(every.values())))
         for part in np.unique(parts):
             own = parts == part
             found[own] = every[self.choose(leniency, ~own)][own]
-        return np.concatenate(self.rows), found
+        return self.rows, found
 
 
 def compare(
@@ -107,17 +335,15 @@ def compare(
     step: Callable[[int], None],
 ) -> Comparison:
     """All candidates on all folds."""
+    found = []
+    for fitted, held in folds:
+        found.append(_compare_fold(rows.take(fitted), rows.take(held), np.asarray(held), start, sizes, policy))
+        step(len(found))
     variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
-    found = Comparison(policy, sizes, variance=variance or 1.0)  # all targets are equal
-    for number, (fitted, held) in enumerate(folds):
-        _compare_fold(found, rows.take(fitted), rows.take(held), start)
-        found.rows.append(np.asarray(held))
-        step(number + 1)
-    return found
+    return Comparison(policy, tuple(found), variance or 1.0)  # all targets are equal
 
 
-def _compare_fold(found: Comparison, fitted: Rows, held: Rows, start: Start) -> None:
-    policy = found.policy
+def _compare_fold(fitted: Rows, held: Rows, positions: Host, start: Start, sizes: Sizes, policy: Policy) -> Fold:
     low, high = fitted.Y.min(axis=0), fitted.Y.max(axis=0)
     seen: dict[int, tuple[Geometry, Host, Host]] = {}  # with the geometry, so that no other one gets its id
 
@@ -132,13 +358,7 @@ def _compare_fold(found: Comparison, fitted: Rows, held: Rows, start: Start) -> 
     def error(geometry: Geometry) -> float:
         return float(held.mean(judged(geometry)[1]))
 
-    predicted, errors, candidates = {}, {}, {}
-    for candidate in climb(fitted, start, found.sizes, policy, error):
-        if not found.sizes.asked(candidate.size):
-            continue
-        predicted[candidate.key], errors[candidate.key] = judged(candidate.geometry)
-        candidates[candidate.key] = candidate
-    found.predicted.append(predicted)
-    found.errors.append(errors)
-    found.candidates.append(candidates)
-    found.weights.append(held.weights)
+    every = [candidate for candidate in climb(fitted, start, sizes, policy, error) if sizes.asked(candidate.size)]
+    predicted = {candidate.key: judged(candidate.geometry)[0] for candidate in every}
+    errors = {candidate.key: judged(candidate.geometry)[1] for candidate in every}
+    return Fold(positions, held.weights, {candidate.key: candidate for candidate in every}, predicted, errors)

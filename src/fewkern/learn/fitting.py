@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from copy import copy
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -13,46 +13,37 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
-from fewkern.arrays.namespace import asarray_like, is_sparse, namespace, to_numpy
+from fewkern.arrays.namespace import is_sparse, namespace, to_numpy
 from fewkern.arrays.neighbors import weighted_centers
-from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
-from fewkern.arrays.validation import CallbackSupportMixin, Interval
-from fewkern.base import CONSTRAINTS, BudgetWarning, explain, kept_importances
+from fewkern.arrays.validation import CallbackSupportMixin
+from fewkern.base import CONSTRAINTS, BudgetWarning, constraints, explain, kept_importances
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
-from fewkern.core.kernels import Gaussian
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
+from fewkern.core.kernels import Gaussian, Kernel
 from fewkern.core.path import Path
-from fewkern.core.population import InMemory, Population
-from fewkern.core.samples import Samples, with_targets
-from fewkern.core.scores import ClassScores, class_values
+from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
-from fewkern.learn.batches import Basis, Sums, begin, continue_with, forget_rows, keep_function, merged, policy_of
-from fewkern.learn.climb import Kind
+from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
+from fewkern.learn.compare import Kind
 from fewkern.learn.learner import Learned, Settings, learn
-from fewkern.learn.logistic import choose_logistic
-from fewkern.learn.policy import Policy
+from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import fit_preparation, with_open_ends
-from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold, search_model
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.search import automatic_model, automatic_space, nested_values
+from fewkern.select.search import nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
-from fewkern.select.uncertainty import LEAST_VECTORS, fit_temperature, novelty_of
+from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
-PARAMETERS: dict[str, list[Any]] = {
-    "n_vectors": [None, Interval(Integral, 1, None, closed="left")],
-    **{name: CONSTRAINTS[name] for name in ("max_vectors", "prefer", "random_state", "verbose")},
-}
+PARAMETERS = constraints("max_vectors", "prefer", "random_state", "verbose", n_vectors=CONSTRAINTS["max_vectors"])
 """Parameters that both estimators of the learner have, and what they accept."""
 
 # Vectors for the novelty at most: beyond 20 more of them hardly matter, and files hold them beside those of the model.
 _MOST_FOR_NOVELTY = 80
-# A fall of the error at the last size that is larger than this share of the whole fall says that more vectors pay.
-_OPEN_FALL = 0.02
-# The fall must also exceed this many of its standard errors.
+# More vectors pay if the last ones lowered the error by more than this many standard errors of the fall.
 _CLEAR = 2.0
 
 
@@ -80,11 +71,10 @@ class Fitted:
         """Vectors and features, where the rows are."""
         return self.sums.basis
 
-    @property
-    def host_basis(self) -> Basis:
-        """The same where the rows held out are: on the host."""
-        basis = self.sums.basis
-        return basis.like(self.held_out.values) if isinstance(basis, GaussianBasis) else basis
+
+def policy_of(estimator: Any) -> Policy:
+    """The numbers that steer the fits of an estimator."""
+    return getattr(estimator, "_policy", POLICY)
 
 
 def fit_population(estimator: Any, population: Population) -> Fitted:
@@ -96,37 +86,6 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
     statistics = feature_statistics(population, fitted.basis)
     sums = replace(fitted.sums, statistics=statistics)
     return replace(fitted, sums=sums, expansion=sums.expansion())
-
-
-@one_thread()
-def as_logistic(fitted: Fitted, population: Population) -> Fitted:
-    """The same vectors with the coefficients of logistic regression, where rows held out ask for it.
-
-    All rows must be in the sample that chose the vectors; of more rows least squares needs sums only.
-    """
-    found, samples = fitted.learned, population.sample
-    if found is None or found.comparison is None or population.n > found.samples.n:
-        return fitted
-    codes = to_numpy(found.samples.codes)
-    place = to_numpy(fitted.held_out.samples.codes)
-    if len(np.unique(codes)) < samples.n_classes:
-        return fitted
-    scores = class_values(fitted.held_out.values)
-    factor = fit_temperature(scores, fitted.held_out.samples.codes, fitted.held_out.samples.weights)
-    logs = to_numpy(ClassScores(factor=factor).log_probabilities(fitted.held_out.values))
-    weights = to_numpy(fitted.held_out.samples.weights)
-    log_loss = float(-(weights @ logs[np.arange(len(place)), place]) / weights.sum())
-    to_beat = log_loss, fitted.held_out.error_rate()
-    chosen = choose_logistic(found.rows, codes, found.comparison, found.key, found.ridge, to_beat)
-    if chosen is None:
-        return fitted
-    like = samples.weights
-    Z = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64)
-    own, weights = indicators(codes, samples.n_classes), to_numpy(found.samples.weights)
-    W, b = fit_logistic(Z, own, weights, chosen.ridge, chosen.coefficients)
-    expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in (W, b)))
-    held = HeldOut(chosen.scores.astype(found.samples.weights.dtype), found.samples.take(chosen.held))
-    return replace(fitted, expansion=expansion, held_out=held, loss="logistic")
 
 
 @one_thread()
@@ -165,22 +124,16 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
 
 def _novelty(found: Learned, basis: GaussianBasis, policy: Policy) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
-    X, dtype = found.samples.X, basis.vectors.dtype
-    preparation = with_open_ends(found.preparation, X.astype(np.float64))
 
-    def geometry(rest: Samples) -> Any:
+    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
         own = fit_preparation(rest.X, to_numpy(rest.weights), policy)
         columns = with_open_ends(own, rest.X.astype(np.float64))
         return Gaussian(unit="range").resolve(columns(rest.X)), columns
 
-    samples = replace(found.samples, X=preparation(X).astype(dtype, copy=False))
-    kernel = Gaussian(unit="range").resolve(samples.X)
-    selection = choose_basis(
-        samples,
-        kernel,
-        SelectionRule(seed=0),
-        min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY),
-    )
+    kernel, preparation = geometry(found.samples)
+    samples = replace(found.samples, X=preparation(found.samples.X))
+    count = min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY)
+    selection = choose_basis(samples, kernel, SelectionRule(seed=0), count)
     novelty = novelty_of(found.samples, selection, selection.basis(), geometry)
     return replace(novelty, preparation=preparation)
 
@@ -189,7 +142,7 @@ def _path(found: Learned) -> Path | None:
     """Held-out error of every kind and size that was compared."""
     if found.comparison is None:
         return None
-    errors, weights = found.comparison.table()
+    errors, weights = found.comparison.errors, found.comparison.weights
     kinds, sizes = list(Kind), sorted({size for _, size in errors})
     shape = (len(kinds), len(sizes))
     error, spread, share = np.full(shape, np.inf), np.full(shape, np.inf), weights / weights.sum()
@@ -203,10 +156,10 @@ def _path(found: Learned) -> Path | None:
 
 
 def _open_end(found: Learned, settings: Settings) -> int | None:
-    """The largest size, where it was chosen and the error fell clearly on the way to it."""
+    """The largest size, where it was chosen and the error fell clearly, and by more than the share ``tolerance``."""
     if found.comparison is None or settings.n_vectors is not None:
         return None
-    errors, weights = found.comparison.table()
+    errors, weights = found.comparison.errors, found.comparison.weights
     share, (kind, size) = weights / weights.sum(), found.key
     same = sorted(m for k, m in errors if k is kind)
     if size < max(m for _, m in errors) or len(same) < 2 or size >= found.samples.n:
@@ -214,7 +167,7 @@ def _open_end(found: Learned, settings: Settings) -> int | None:
     fall = errors[kind, same[-2]] - errors[kind, size]
     mean = float(share @ fall)
     whole = found.comparison.variance - float(share @ errors[kind, size])
-    clear = max(_OPEN_FALL * whole, _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2)))
+    clear = max(settings.policy.tolerance * whole, _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2)))
     return size if mean > clear else None
 
 
@@ -229,17 +182,7 @@ def _warn_open_end(estimator: Any, size: int, n: int) -> None:
 
 def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
     """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
-    how = SelectionRule(seed=seed_from(estimator.random_state))
-    space = automatic_space(
-        how,
-        samples.n,
-        n_vectors=estimator.n_vectors,
-        max_vectors=estimator.max_vectors,
-        ridge="auto",
-        prefer=estimator.prefer,
-    )
-    with progress(estimator, "comparing kernel length scales", None) as step:
-        found = automatic_model(samples, Gaussian(), space, step)
+    found = search_model(estimator, samples, Gaussian(), "auto")
     basis = samples.original(found.basis)
     total = float(namespace(samples.weights).sum(samples.weights))
     sums = Sums.of(basis, found.ridge / total, samples)
@@ -248,36 +191,17 @@ def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
     return Fitted(sums.expansion(), sums, held_out, novelty, found.path, str(Kind.STILL))
 
 
-def keep(estimator: Any, fitted: Fitted) -> None:
-    """Assign the attributes of a fitted model."""
-    estimator.path_, estimator.origin_, estimator.novelty_ = fitted.path, fitted.origin, fitted.novelty
-    estimator.background_ = fitted.background
-    keep_function(estimator, fitted.sums, fitted.expansion)
-
-
-def learn_batch(estimator: Any, samples: Samples, before: Sums | None, basis: Basis | None) -> Sums:
-    """The sums after a batch; without any ``before`` it chooses the vectors, unless a ``basis`` is given."""
-    if before is not None:
-        return continue_with(estimator, before, basis, samples)
-    if basis is not None:
-        return begin(estimator, basis, samples)
-    fitted = fit_population(estimator, InMemory(samples))
-    keep(estimator, fitted)
-    return fitted.sums
-
-
-def keep_sums(estimator: Any, fitted: Fitted, error: float, factor: float = 1.0) -> None:
-    """Assign the sums that ``partial_fit`` needs after ``fit``; files leave them out, as they may outgrow the model."""
-    estimator._sums, estimator._fitted_to = None, fitted.sums.judged(fitted.held_out.weight, error, factor)
-
-
 class LearningEstimator(CallbackSupportMixin, BaseEstimator):
     """What both estimators of the learner have: their parameters, explanations, novelty, and ways to go on learning."""
 
     feature_importances_ = kept_importances
     explain = explain
     novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-    _transient = ("_fitted_to",)  # sums for partial_fit are not part of the model
+    _sums: Any
+    """:class:`Sums` after ``partial_fit``, None after ``fit``."""
+    _fitted_to: Any
+    """The same after ``fit``: sums for ``partial_fit`` are not part of the model."""
+    _transient = ("_fitted_to",)
 
     def __init__(
         self,
@@ -293,6 +217,54 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         self.prefer = prefer
         self.random_state = random_state
         self.verbose = verbose
+
+    def _keep_fit(self, fitted: Fitted, error: float, factor: float = 1.0) -> None:
+        """Assign the attributes of a fit. Files leave out its sums, for ``partial_fit``: they may outgrow the model."""
+        self._keep_choices(fitted)
+        self.held_out_error_ = error
+        self._sums, self._fitted_to = None, fitted.sums.judged(fitted.held_out.weight, error, factor)
+        self._keep_function(fitted.sums, fitted.expansion)
+
+    def _keep_batch(self, sums: Sums) -> None:
+        """Assign the attributes of a model after a batch."""
+        self._sums, self._fitted_to = sums, None
+        self.held_out_error_ = sums.mean_error
+        self._keep_function(sums, sums.expansion())
+
+    def _keep_choices(self, fitted: Fitted) -> None:
+        self.path_, self.origin_, self.novelty_ = fitted.path, fitted.origin, fitted.novelty
+        self.background_ = fitted.background
+
+    def _keep_function(self, sums: Sums, expansion: GaussianExpansion | KernelExpansion) -> None:
+        self.alpha_, self.basis_, self.expansion_ = sums.alpha, sums.basis, expansion
+        self.n_vectors_, self.vectors_ = expansion.n_vectors, expansion.vectors
+        self.indices_ = expansion.indices
+
+    def _learn_batch(self, samples: Samples, before: Sums | None, basis: Basis | None) -> Sums:
+        """The sums after a batch; without any ``before`` it chooses the vectors, unless a ``basis`` is given."""
+        if before is not None:
+            if basis is not None and not same_basis(basis, before.basis):
+                raise ValueError(
+                    f"{type(self).__name__}: the vectors stay those of the first batch; basis= is another one. Begin "
+                    "a new model, or leave basis out."
+                )
+            self._check_outputs(before, samples)
+            return before.with_batch(samples)
+        if basis is not None:
+            self.novelty_, self.path_, self.background_, self.origin_ = None, None, None, "given"
+            return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples)
+        fitted = fit_population(self, samples)
+        self._keep_choices(fitted)
+        return fitted.sums
+
+    def _check_outputs(self, sums: Sums, samples: Samples) -> None:
+        """Refuse rows with more or fewer targets than those before."""
+        known = int(sums.statistics.cross.shape[1])
+        if samples.n_outputs != known:
+            raise ValueError(
+                f"{type(self).__name__}: y has {samples.n_outputs} output(s), but the first batch had {known}; pass "
+                "as many in every batch, or begin a new model."
+            )
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Checked rows of the same kind as those that the model has learned from."""
@@ -343,12 +315,56 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        forget_rows(self, self._batch(X, y, sample_weight))
+        samples, sums, name = self._batch(X, y, sample_weight), sums_before(self), type(self).__name__
+        assert sums is not None
+        self._check_outputs(sums, samples)
+        known = sums.statistics.count
+        if samples.n >= known:
+            raise ValueError(
+                f"{name}.forget: got {samples.n} rows, but the model has learned from {known}, and one must be left; "
+                "fit a new model to what should stay."
+            )
+        left = sums.without(samples)
+        if left is None:
+            raise ValueError(
+                f"{name}.forget: no rows could have the sums that would be left, so not all of these rows (with these "
+                "targets and weights) are among those that the model has learned from; nothing was changed."
+            )
+        kept = rows_among(samples.X, self.vectors_)
+        if self.novelty_ is not None:
+            kept |= rows_among(samples.X, self.novelty_.vectors)
+        self._keep_batch(left)
+        if kept.any():
+            warnings.warn(
+                f"{name}.forget: {int(kept.sum())} of these rows are among the samples that the model keeps (vectors_, "
+                "or those of novelty_), so it still contains them. Fit a new model without them if they must not be in "
+                "it.",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
     def merge(self, other: Self) -> Self:
         """A model that has learned from the batches of both; they must have the same vectors and classes."""
-        return merged(self, other)
+        name = type(self).__name__
+        for model in (self, other):
+            check_is_fitted(model)
+        if type(self) is not type(other):
+            raise TypeError(f"{name}: only another {name} can be merged with it, got {type(other).__name__}.")
+        mine, theirs = sums_before(self), sums_before(other)
+        assert mine is not None
+        assert theirs is not None
+        if not same_basis(mine.basis, theirs.basis):
+            raise ValueError(
+                f"{name}: the models have different vectors; fit both by partial_fit with the same basis=."
+            )
+        if list(getattr(self, "classes_", ())) != list(getattr(other, "classes_", ())):
+            raise ValueError(
+                f"{name}: the models know different classes; give both the same classes= in the first batch."
+            )
+        model = copy(self)
+        model._keep_batch(mine + theirs)
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,18 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.sampling import grouped_folds
+from fewkern.arrays.sampling import grouped_folds, row_order
 from fewkern.core.gaussians import GaussianBasis, Preparation
 from fewkern.core.samples import Samples
-from fewkern.learn.climb import Candidate, Kind, Sizes, distilled, leading_axes, still, taught_rows, teacher_of
-from fewkern.learn.compare import Comparison, Key, compare
-from fewkern.learn.move import move
-from fewkern.learn.objective import Geometry, Rows, coefficients, left_out_residuals, values
-from fewkern.learn.order import row_order
+from fewkern.learn.compare import (
+    Candidate,
+    Comparison,
+    Key,
+    Kind,
+    Sizes,
+    compare,
+    distilled,
+    leading_axes,
+    still,
+    taught_rows,
+    teacher_of,
+)
+from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.preparation import fit_preparation
-from fewkern.learn.start import Start, choose_start
-from fewkern.learn.warp import Warp
+from fewkern.learn.preparation import Warp, fit_preparation
+from fewkern.learn.start import Start, choose_start, left_out_residuals
 
 Host = np.ndarray[Any, Any]
 _FOLDS = 5
@@ -59,8 +67,6 @@ class Learned:
     """In the order of the learner."""
     rows: Rows
     """The samples, prepared, with targets of unit variance."""
-    preparation: Preparation
-    """The maps of the columns before they were warped."""
     held_out: tuple[Host, Host] | None = None
     """Positions among the samples of the rows that were held out, and values for them by candidates that others chose,
     in units of the targets."""
@@ -92,18 +98,18 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
     return replace(found, key=key, comparison=comparison, held_out=(held, scaled * units[1] + units[0]))
 
 
-def learn_from_samples(samples: Samples, size: int, policy: Policy) -> tuple[Learned, Host]:
-    """Vectors that are samples, ``size`` of them, and predictions for every sample by the model without it.
+def learn_from_samples(samples: Samples, policy: Policy) -> tuple[Learned, Host]:
+    """Vectors that are samples, and predictions for every sample by the model without it.
 
-    There are no folds: length scale, metric and ridge are those of least leave-one-out error. Of samples with groups
-    the whole group is left out.
+    There are as many vectors as ``policy.still`` ends with, and no folds: length scale, metric and ridge are those of
+    least leave-one-out error. Of samples with groups the whole group is left out.
     """
     assert samples.targets is not None
     order = row_order(samples.X, samples.targets)
     samples = samples.take(order)
     preparation = fit_preparation(samples.X, samples.weights, policy)
     rows, (mean, spread) = _rows(samples, preparation, Warp.identity(preparation.values), policy)
-    geometry, place = choose_start(rows, policy, 0).geometry(rows, max(1, min(size, rows.n // 4)))
+    geometry, place = choose_start(rows, policy, 0).geometry(rows, max(1, min(policy.still[-1], rows.n // 4)))
     ridge, residuals = left_out_residuals(rows, geometry, policy.ridges)
     candidate = Candidate(Kind.STILL, geometry.size, replace(geometry, log_ridge=math.log(ridge)), place)
     left_out = np.empty_like(rows.Y)
@@ -162,7 +168,7 @@ def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: S
     kind, size = key
     if kind is Kind.STILL:
         return still(rows, start, size, policy)[1]
-    found = [fold[key].geometry for fold in comparison.candidates]
+    found = [fold.candidates[key].geometry for fold in comparison.folds]
     best = min(found, key=lambda geometry: _own_error(rows, geometry, policy))
     if kind is Kind.DISTILLED:
         teacher, _ = teacher_of(rows, start, sizes, policy)
@@ -177,19 +183,11 @@ def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:
 
 def _learned(samples: Samples, preparation: Preparation, rows: Rows, candidate: Candidate, policy: Policy) -> Learned:
     geometry, warp = candidate.geometry, candidate.geometry.warp
-    warped = preparation
     if warp is not None:
         levels = preparation.values.copy()
         levels[:, warp.columns] = warp.levels
-        warped = Preparation(preparation.knots, levels)
-    basis = GaussianBasis(
-        warped,
-        geometry.warped_vectors,
-        np.exp(geometry.log_scales),
-        geometry.directions,
-        np.exp(geometry.log_widths),
-        rows.axes,
-        None if candidate.samples is None else samples.all_rows(candidate.samples),
-    )
+        preparation = Preparation(preparation.knots, levels)
+    indices = None if candidate.samples is None else samples.all_rows(candidate.samples)
+    basis = geometry.basis(preparation, rows.axes, indices)
     ridge = policy.least_ridge + math.exp(geometry.log_ridge)
-    return Learned(basis, ridge, candidate.key, None, samples, rows, preparation)
+    return Learned(basis, ridge, candidate.key, None, samples, rows)

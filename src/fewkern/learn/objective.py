@@ -1,4 +1,4 @@
-r"""The leave-one-out error of a ridge regression on Gaussians, and its gradient in everything that can move.
+r"""The leave-one-out error of a ridge regression on Gaussians, its gradient in all that can move, and its minimization.
 
 With :math:`F` the centred features of the rows (Gaussians and linear ones), each row times the root of its weight,
 
@@ -19,7 +19,7 @@ The slopes :math:`\sigma` of a warp have a normal prior: :math:`J` has the term
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,14 +27,16 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.linalg import inverse_psd
-from fewkern.core.gaussians import gaussians
+from fewkern.arrays.optimize import minimize_smooth
+from fewkern.core.gaussians import GaussianBasis, Preparation, gaussians, times_metric
 from fewkern.learn.policy import Policy
-from fewkern.learn.warp import Cells, Warp
-from fewkern.select.leave_group_out import GroupBlocks, group_residuals
+from fewkern.learn.preparation import Cells, Warp
 
 Host = np.ndarray[Any, Any]
 # Leverage above which a row is taken to have this one: its own value is nearly all that predicts it.
-_MOST_LEVERAGE = 0.98
+MOST_LEVERAGE = 0.98
+# Least inverse width of a column, over the largest, that the unit of the vectors follows.
+_LEAST_SCALE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class Geometry:
         return np.asarray(
             gaussians(T, self.warped_vectors, np.exp(self.log_scales), self.directions, np.exp(self.log_widths))
         )
+
+    def basis(self, preparation: Preparation, axes: Host, indices: Host | None = None) -> GaussianBasis:
+        """The vectors as a basis, with a preparation that includes the warp."""
+        scales, widths = np.exp(self.log_scales), np.exp(self.log_widths)
+        return GaussianBasis(preparation, self.warped_vectors, scales, self.directions, widths, axes, indices)
 
 
 class Workspace:
@@ -206,8 +213,8 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     R = Y - F @ W
     smooth = np.matmul(F, inverse, out=room("smooth", F.shape[1]))
     leverage = np.einsum("ij,ij->i", smooth, F) + w / total
-    free = leverage < _MOST_LEVERAGE
-    left = 1.0 - np.where(free, leverage, _MOST_LEVERAGE)
+    free = leverage < MOST_LEVERAGE
+    left = 1.0 - np.where(free, leverage, MOST_LEVERAGE)
     E = R / left[:, None]
     squared = np.einsum("ij,ij->i", E, E)
     value = float(squared.sum()) / total
@@ -232,7 +239,7 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     N *= squares
     by_row, by_vector, NT = N.sum(axis=1), N.sum(axis=0), N.T @ T
     pull = NT - by_vector[:, None] * V
-    d_vectors = pull * scales**2 + (pull @ directions) @ directions.T
+    d_vectors = times_metric(pull, scales, directions)
     d_scales = -(scales**2) * (by_row @ (T * T) - 2.0 * np.sum(NT * V, axis=0) + by_vector @ (V * V))
     d_widths = -np.einsum("ij,ij->j", N, D)
     d_directions = directions
@@ -242,7 +249,7 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     if warp is None:
         return value, Geometry(d_vectors, d_scales, d_widths, d_directions, d_ridge)
     pull = N @ V - by_row[:, None] * T
-    d_rows = pull * scales**2 + (pull @ directions) @ directions.T + DF[:, m:] @ rows.axes.T
+    d_rows = times_metric(pull, scales, directions) + DF[:, m:] @ rows.axes.T
     cells, own = rows.cells or warp.cells(rows.T), warp.cells(geometry.vectors)
     d_slopes = warp.d_log_slopes(warp.d_levels(cells, d_rows) + warp.d_levels(own, d_vectors))
     stiffness = policy.stiffness * Y.shape[1] / rows.n
@@ -251,63 +258,67 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     return value, Geometry(warp.pulled(own, d_vectors), d_scales, d_widths, d_directions, d_ridge, d_warp)
 
 
-def ridge_errors(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> list[float]:
-    """The leave-one-out error of every ridge (per unit of weight), from one decomposition; whole groups are left out.
+def move(
+    rows: Rows,
+    geometry: Geometry,
+    steps: int,
+    policy: Policy,
+    tol: float = 1e-5,
+    promising: Callable[[Geometry], bool] = lambda _: True,
+) -> Geometry:
+    """The geometry after at most ``steps`` steps of L-BFGS; one that gains less than the share ``tol`` is the last.
 
-    Rows of one group are predicted without any of them: :math:`e_g = (I - H_{gg})^{-1} r_g`.
+    This one programme moves all vectors, with the labels or a teacher as targets.
+
+    Half way the search ends where the geometry is not ``promising``.
+
+    Cost: about ``7 n (m + p)^2`` flops per step, ``p`` being the number of linear features.
     """
-    blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
-    errors = []
-    for R, left in _ridge_residuals(rows, geometry, ridges):
-        if blocks is None:
-            total = float(np.sum(np.einsum("ij,ij->i", R, R) / (left * left)))
-        else:
-            total = _without_groups(left, R, blocks)
-        errors.append(total / rows.total)
-    return errors
+
+    units = _units(geometry)
+
+    def at(x: Host) -> Geometry:
+        return _unpacked(x * units, geometry)
+
+    def error(x: Host) -> tuple[float, Host]:
+        try:
+            value, gradient = objective(rows, at(x), policy)
+        except (ValueError, OverflowError):  # a line search went too far: no inverse, or no number
+            return math.inf, x
+        return value, _packed(_arrays(gradient)) * units
+
+    def hopeless(step: int, x: Host) -> bool:
+        return 2 * step == steps and not promising(at(x))
+
+    return at(minimize_smooth(error, _packed(_arrays(geometry)) / units, max_iter=steps, tol=tol, watch=hopeless)[0])
 
 
-def left_out_residuals(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> tuple[float, Host]:
-    """The ridge of least leave-one-out error, and the residual of every row by the model without it, or its group."""
-    blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
-    residuals = [
-        # rows.Y has mean zero, so that the constant leaves it as it is
-        R / left[:, None] if blocks is None else group_residuals(left, rows.weighted_targets, blocks)[0]
-        for R, left in _ridge_residuals(rows, geometry, ridges)
-    ]
-    best = int(np.argmin([float(np.einsum("ij,ij->", E, E)) for E in residuals]))
-    return ridges[best], residuals[best] / rows.root
+def _units(geometry: Geometry) -> Host:
+    """The unit of every number that moves: vectors are measured in the metric, and directions in its mean.
 
-
-def _ridge_residuals(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> Iterator[tuple[Host, Host]]:
-    """For every ridge the weighted residuals, and one minus the leverage of every row.
-
-    With groups the second is ``Q`` instead, with the smoother ``Q Q'``.
+    All that changes a Gaussian then changes it about as much per step, and L-BFGS needs a third fewer steps.
     """
-    F, Y = rows.centred(features(rows, geometry)), rows.weighted_targets
-    strengths, axes = np.linalg.eigh(F.T @ F)
-    A = F @ axes
-    cross, squared = A.T @ Y, A * A
-    for ridge in ridges:
-        shrink = 1.0 / (np.maximum(strengths, 0.0) + ridge * rows.total)
-        R = Y - A @ (shrink[:, None] * cross)
-        if rows.groups is None:
-            leverage = squared @ shrink + rows.weights / rows.total
-            yield R, 1.0 - np.minimum(leverage, _MOST_LEVERAGE)
-        else:
-            yield R, np.concatenate([A * np.sqrt(shrink), rows.root / math.sqrt(rows.total)], axis=1)
+    scales = np.exp(geometry.log_scales)
+    units = [np.ones_like(array) for array in _arrays(geometry)]
+    units[0] /= np.maximum(scales, _LEAST_SCALE * scales.max())  # vectors
+    units[3] *= scales.mean()  # directions
+    return _packed(units)
 
 
-def _without_groups(Q: Host, R: Host, groups: GroupBlocks) -> float:
-    """Sum of squared residuals of every row by the model without its group; the smoother is ``Q Q'``.
+def _arrays(geometry: Geometry) -> list[Host]:
+    """Everything that moves."""
+    slopes = np.zeros(0) if geometry.warp is None else geometry.warp.log_slopes
+    gaussian = geometry.vectors, geometry.log_scales, geometry.log_widths, geometry.directions
+    return [*gaussian, slopes, np.array([geometry.log_ridge])]
 
-    The leverage of a group in any direction counts as ``_MOST_LEVERAGE`` at most, like that of a row.
-    """
-    total = 0.0
-    for block in groups.blocks:
-        residuals = block.take(R)
-        U, sizes, _ = np.linalg.svd(block.take(Q), full_matrices=False)
-        inside = np.matmul(np.swapaxes(U, -1, -2), residuals)
-        left = 1.0 - np.minimum(sizes * sizes, _MOST_LEVERAGE)[:, :, None]
-        total += float(np.sum(residuals * residuals) + np.sum((inside / left) ** 2 - inside * inside))
-    return total
+
+def _packed(arrays: list[Host]) -> Host:
+    return np.concatenate([array.ravel() for array in arrays])
+
+
+def _unpacked(x: Host, like: Geometry) -> Geometry:
+    old = _arrays(like)
+    parts = np.split(x, np.cumsum([array.size for array in old])[:-1])
+    vectors, scales, widths, directions, slopes, ridge = (part.reshape(a.shape) for part, a in zip(parts, old))
+    warp = None if like.warp is None else replace(like.warp, log_slopes=slopes)
+    return Geometry(vectors, scales, widths, directions, float(ridge[0]), warp)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
 
-from fewkern.learn.objective import Geometry, Rows, ridge_errors
-from fewkern.learn.order import column_order
+from fewkern.arrays.sampling import column_order
+from fewkern.learn.objective import MOST_LEVERAGE, Geometry, Rows, features
 from fewkern.learn.policy import Policy
-from fewkern.learn.warp import Warp
-
-__all__ = ["ROUNDING", "Start", "choose_start"]
+from fewkern.learn.preparation import Warp
+from fewkern.select.leave_group_out import GroupBlocks, group_residuals
 
 Host = np.ndarray[Any, Any]
 # Rows for the trees, and least rows in a leaf: an importance needs no more.
@@ -68,8 +68,8 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
         vectors = rows.T[pivots(rows.T, size, middle * np.exp(metric), seed)]
         for scale in policy.scales:
             candidate = Start(metric + math.log(scale), policy.ridges[0], seed)
-            errors = ridge_errors(rows, candidate.at(vectors), policy.ridges)
-            found += [(error, Start(candidate.log_scales, r, seed)) for error, r in zip(errors, policy.ridges)]
+            error, ridge = choose_ridge(rows, candidate.at(vectors), policy.ridges)
+            found.append((error, replace(candidate, ridge=ridge)))
     return min(found, key=lambda pair: pair[0])[1]
 
 
@@ -116,3 +116,72 @@ def pivots(T: Host, size: int, scales: Host, seed: int) -> Host:
             factor[len(chosen)] = column
             chosen.append(int(k))
     return np.asarray(some[chosen])
+
+
+def choose_ridge(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> tuple[float, float]:
+    """The least leave-one-out error, and the ridge that has it."""
+    errors = ridge_errors(rows, geometry, ridges)
+    best = errors.index(min(errors))
+    return errors[best], ridges[best]
+
+
+def ridge_errors(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> list[float]:
+    """The leave-one-out error of every ridge (per unit of weight), from one decomposition; whole groups are left out.
+
+    Rows of one group are predicted without any of them: :math:`e_g = (I - H_{gg})^{-1} r_g`.
+    """
+    blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
+    errors = []
+    for R, left in _ridge_residuals(rows, geometry, ridges):
+        if blocks is None:
+            total = float(np.sum(np.einsum("ij,ij->i", R, R) / (left * left)))
+        else:
+            total = _without_groups(left, R, blocks)
+        errors.append(total / rows.total)
+    return errors
+
+
+def left_out_residuals(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> tuple[float, Host]:
+    """The ridge of least leave-one-out error, and the residual of every row by the model without it, or its group."""
+    blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
+    residuals = [
+        # rows.Y has mean zero, so that the constant leaves it as it is
+        R / left[:, None] if blocks is None else group_residuals(left, rows.weighted_targets, blocks)[0]
+        for R, left in _ridge_residuals(rows, geometry, ridges)
+    ]
+    best = int(np.argmin([float(np.einsum("ij,ij->", E, E)) for E in residuals]))
+    return ridges[best], residuals[best] / rows.root
+
+
+def _ridge_residuals(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]) -> Iterator[tuple[Host, Host]]:
+    """For every ridge the weighted residuals, and one minus the leverage of every row.
+
+    With groups the second is ``Q`` instead, with the smoother ``Q Q'``.
+    """
+    F, Y = rows.centred(features(rows, geometry)), rows.weighted_targets
+    strengths, axes = np.linalg.eigh(F.T @ F)
+    A = F @ axes
+    cross, squared = A.T @ Y, A * A
+    for ridge in ridges:
+        shrink = 1.0 / (np.maximum(strengths, 0.0) + ridge * rows.total)
+        R = Y - A @ (shrink[:, None] * cross)
+        if rows.groups is None:
+            leverage = squared @ shrink + rows.weights / rows.total
+            yield R, 1.0 - np.minimum(leverage, MOST_LEVERAGE)
+        else:
+            yield R, np.concatenate([A * np.sqrt(shrink), rows.root / math.sqrt(rows.total)], axis=1)
+
+
+def _without_groups(Q: Host, R: Host, groups: GroupBlocks) -> float:
+    """Sum of squared residuals of every row by the model without its group; the smoother is ``Q Q'``.
+
+    The leverage of a group in any direction counts as ``MOST_LEVERAGE`` at most, like that of a row.
+    """
+    total = 0.0
+    for block in groups.blocks:
+        residuals = block.take(R)
+        U, sizes, _ = np.linalg.svd(block.take(Q), full_matrices=False)
+        inside = np.matmul(np.swapaxes(U, -1, -2), residuals)
+        left = 1.0 - np.minimum(sizes * sizes, MOST_LEVERAGE)[:, :, None]
+        total += float(np.sum(residuals * residuals) + np.sum((inside / left) ** 2 - inside * inside))
+    return total

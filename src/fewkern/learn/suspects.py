@@ -11,30 +11,25 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fewkern.arrays import sampling
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.base import check_groups, check_labelled, check_measured
 from fewkern.core.samples import Samples, class_targets
 from fewkern.core.scores import ClassScores
 from fewkern.learn.batches import Sums
-from fewkern.learn.classifier import KernelClassifier
+from fewkern.learn.estimators import KernelClassifier, KernelRegressor
 from fewkern.learn.learner import learn_from_samples
 from fewkern.learn.policy import POLICY
-from fewkern.learn.regressor import KernelRegressor
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
-# On ten tables of ``python -m benchmarks suspects`` the area under the curve is 0.001 lower with 100 vectors and 0.001
-# higher with 300, in 1.3 times the time; on five with numbers 0.008 lower and 0.005 higher.
-_VECTORS = 200
-# The start: with 1,000 rows and 100 vectors the areas are the same within 0.002, in 1.25 times the time.
-_QUICK = replace(POLICY, start_rows=600, still=(20, 60, 900), trees=8, scales=(0.3, 0.6, 1.2))
-# More rows than these are looked at in parts, each by itself, to bound the memory.
-_PART_ROWS = 20_000
+# The start has 60 vectors: with 1,000 rows and 100 vectors the areas under the curve (ten tables of ``python -m
+# benchmarks suspects``) are the same within 0.002, in 1.25 times the time. The model has 200: with 100 the areas
+# are 0.001 lower and with 300 0.001 higher, in 1.3 times the time; on five tables with numbers 0.008 and 0.005.
+_QUICK = replace(POLICY, start_rows=600, still=(60, 200), trees=8, scales=(0.3, 0.6, 1.2))
 # Numbers with at most this many different values, all of them whole, are taken for classes.
 _MOST_CLASSES = 20
-# Median absolute deviation times this is the standard deviation of normal errors.
-_NORMAL = 1.4826
 
 
 @dataclass(frozen=True)
@@ -121,7 +116,7 @@ def leave_out(samples: Samples) -> HeldOut:
     assert samples.targets is not None
     values = np.empty(samples.targets.shape)
     for part in _parts(samples):
-        values[part] = learn_from_samples(samples.take(part), _VECTORS, _QUICK)[1]
+        values[part] = learn_from_samples(samples.take(part), _QUICK)[1]
     return HeldOut(values, samples)
 
 
@@ -129,14 +124,14 @@ def leave_out(samples: Samples) -> HeldOut:
 def hold_out(samples: Samples, held: Any) -> Any:
     """Predictions for the rows ``held`` (a mask) by a model of the others."""
     rest = samples.take(np.flatnonzero(~held))
-    found, _ = learn_from_samples(rest, _VECTORS, _QUICK)
+    found, _ = learn_from_samples(rest, _QUICK)
     return Sums.of(found.basis, found.ridge, rest).expansion()(samples.X[held])
 
 
 def _parts(samples: Samples) -> list[Any]:
-    """Positions of all rows, at random in parts that are not too large; a group lies in one of them."""
+    """Positions of all rows, at random in parts that bound the memory; a group lies in one of them."""
     units = np.arange(samples.n) if samples.groups is None else np.unique(samples.groups, return_inverse=True)[1]
-    count = -(-samples.n // _PART_ROWS)
+    count = -(-samples.n // sampling.SAMPLE_ROWS)
     part = np.random.default_rng(0).permutation(int(units.max()) + 1)[units] % count
     return [np.flatnonzero(part == k) for k in range(count) if (part == k).any()]
 
@@ -157,7 +152,8 @@ def _checker(kind: Any) -> Any:
 def _of_numbers(held_out: HeldOut) -> Suspects:
     values = to_numpy(held_out.values)[:, 0].astype(np.float64)
     away = np.abs(to_numpy(held_out.samples.targets)[:, 0] - values)
-    spread = _NORMAL * float(np.median(away)) or float(away.max()) or 1.0
+    # of normal errors, 1.4826 times the median absolute deviation is the standard deviation
+    spread = 1.4826 * float(np.median(away)) or float(away.max()) or 1.0
     return _ranked(away / spread, values)
 
 

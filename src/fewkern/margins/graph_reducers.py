@@ -14,8 +14,7 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, StrOptions, fit_context
 from fewkern.base import check_labelled, check_weighted, constraints, warn_of_fewer_components
 from fewkern.core.path import Stop
-from fewkern.core.population import InMemory, Population
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Population, Samples
 from fewkern.margins.embedding import embedding_of_sums, graph_embedding
 from fewkern.margins.reducer import REDUCER, Reducer, features_of_all
 from fewkern.margins.rules import Graph, GraphRule, as_graph, build_pair
@@ -199,8 +198,8 @@ class GraphEmbedding(Reducer):
             population = _checked_collection(self, graph, X, y, sample_weight)
             samples = population.sample
         else:
-            population = rows = InMemory(_checked_rows(self, graph, X, y, sample_weight))
-            samples = rows.sample if isinstance(graph, GraphRule) else rows.samples
+            population = rows = _checked_rows(self, graph, X, y, sample_weight)
+            samples = rows.sample if isinstance(graph, GraphRule) else rows
         features = self._features(samples)
         if isinstance(graph, GraphRule) and graph.additive and population.n > samples.n:
             features, spread = features_of_all(features, population)

@@ -15,12 +15,10 @@ from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse
 from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.sampling import seed_from
 from fewkern.base import KernelEstimator, check_samples, constraints
-from fewkern.core.basis import KernelBasis
-from fewkern.core.expansion import KernelExpansion
+from fewkern.core.expansion import KernelBasis, KernelExpansion
 from fewkern.core.kernels import Kernel, Linear, resolve_kernel
 from fewkern.core.path import Stop
-from fewkern.core.population import Population
-from fewkern.core.samples import Samples, with_indicators
+from fewkern.core.samples import Population, Samples, with_indicators
 from fewkern.core.statistics import Statistics
 from fewkern.select.axes import Spread, column_signs
 from fewkern.select.selection import Selection, SelectionRule, choose_basis

@@ -15,8 +15,7 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.validation import Interval, fit_context
 from fewkern.base import constraints, warn_of_fewer_components
 from fewkern.core.path import Stop
-from fewkern.core.population import Population
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Population, Samples
 from fewkern.margins.embedding import Reflected, principal_space
 from fewkern.margins.hinge import GAP_RTOL, MAX_ITERATIONS
 from fewkern.margins.recursion import MarginDirections, MarginProblem, class_problems, recursive_margin, tube_problem

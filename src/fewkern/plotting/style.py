@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fewkern.arrays.texts import missing_package
+from fewkern.arrays.progress import missing_package
 
 ACCENT = "#1f4e79"
 QUIET = "#b8c4ce"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from fewkern.arrays.texts import missing_package, printable
+from fewkern.arrays.progress import missing_package, printable
 from fewkern.base import path_of
 from fewkern.core.explanation import explainable
 from fewkern.plotting import (

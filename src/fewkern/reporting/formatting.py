@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.texts import printable
+from fewkern.arrays.progress import printable
 
 # A table of a page: its head, and rows of text.
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]

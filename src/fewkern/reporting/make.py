@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fewkern._version import __version__
-from fewkern.arrays.texts import missing_package, printable
+from fewkern.arrays.progress import missing_package, printable
 from fewkern.io.save import write_atomically
 from fewkern.reporting import formatting
 from fewkern.reporting.figures import draw

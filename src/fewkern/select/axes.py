@@ -6,9 +6,8 @@ from dataclasses import dataclass, fields
 
 from fewkern.arrays.linalg import class_sums
 from fewkern.arrays.namespace import Array, device, eps, namespace
-from fewkern.core.basis import KernelBasis
-from fewkern.core.population import Population
-from fewkern.core.samples import Samples, with_indicators
+from fewkern.core.expansion import KernelBasis
+from fewkern.core.samples import Population, Samples, with_indicators
 from fewkern.core.scores import ClassScores
 from fewkern.core.statistics import Statistics, feature_statistics
 

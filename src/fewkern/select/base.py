@@ -22,9 +22,8 @@ from fewkern.base import (
     need_held_out,
     no_set,
 )
-from fewkern.core.basis import KernelBasis
 from fewkern.core.conformal import Intervals, Novelty
-from fewkern.core.expansion import KernelExpansion
+from fewkern.core.expansion import KernelBasis, KernelExpansion
 from fewkern.core.kernels import as_kernel
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
@@ -41,17 +40,17 @@ AUTOMATIC = constraints(
 )
 
 
-def search_model(estimator: Any, samples: Samples) -> SearchResult:
+def search_model(estimator: Any, samples: Samples, kernel: Any, ridge: Any) -> SearchResult:
     """Length scale, vectors, ridge and size for the targets of the samples, by the parameters of an estimator."""
     space = automatic_space(
         SelectionRule(seed=seed_from(estimator.random_state)),
         samples.n,
         n_vectors=estimator.n_vectors,
         max_vectors=estimator.max_vectors,
-        ridge=estimator.alpha,
+        ridge=ridge,
         prefer=estimator.prefer,
     )
-    kernel = as_kernel(estimator.kernel)
+    kernel = as_kernel(kernel)
     n_kernels = len(WIDTH_FACTORS) if "length_scale" in kernel.rules else 1
     with progress(estimator, "comparing kernel length scales", n_paths(space, n_kernels, samples.n)) as step:
         return automatic_model(samples, kernel, space, step)

@@ -261,7 +261,7 @@ def solve(
     rest = xp.maximum(xp.sum(w) - left_out.w, xp.full_like(left_out.w, eps(G)))[:, None]
     own, values = (Y, G) if rows is None else (take_rows(Y, rows), take_rows(G, rows))
     others = ((w @ Y)[None, :] - left_out.w[:, None] * own) / rest
-    return Solution(W, offset, _held_out(own, values @ W + offset, xp.sum(Q * Q, axis=1), others), jitter)
+    return Solution(W, offset, held_out_values(own, values @ W + offset, xp.sum(Q * Q, axis=1), others), jitter)
 
 
 def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, HeldOut]:
@@ -278,7 +278,7 @@ def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, H
     return Solution(W, offset, held_out, found.jitter), HeldOut(held_out, samples.take(rows))
 
 
-def _held_out(Y: Array, fit: Array, leverage: Array, others: Array) -> Array:
+def held_out_values(Y: Array, fit: Array, leverage: Array, others: Array) -> Array:
     """Leave-one-out predictions; those of ``others`` for rows of leverage one."""
     xp = namespace(Y)
     left = (1.0 - leverage)[:, None]

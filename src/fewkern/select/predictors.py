@@ -175,7 +175,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         """
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         samples = population.sample
-        found = search_model(self, samples)
+        found = search_model(self, samples, self.kernel, self.alpha)
         solution, left_out = solve_samples(samples, found.Z, found.ridge)
         expansion = found.basis.expand(solution.W, solution.offset)
         if population.n > samples.n:
@@ -344,7 +344,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """
         population = labelled_population(self, X, y, sample_weight, groups)
         samples = class_targets(population.sample)
-        found = search_model(self, samples)
+        found = search_model(self, samples, self.kernel, self.alpha)
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
         self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import divide_where, solve_triangular, subtract_product
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, put, take_rows, to_numpy
-from fewkern.core.basis import KernelBasis, Projection
+from fewkern.core.expansion import KernelBasis, Projection
 from fewkern.core.kernel import Gram
 from fewkern.core.path import Stop
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import distinct, solve_triangular
+from fewkern.arrays.linalg import solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
 from fewkern.core.path import Stop
 from fewkern.select.residual import Pivots, Residual
@@ -191,7 +191,8 @@ class Gain(PivotRule):
 
     def block(self) -> Pivots | Stop:
         state, xp = self.state, self.state.xp
-        candidates = distinct(draw(state.weight * state.score, _GAIN_DRAWS * self.size, self.rng))
+        drawn = draw(state.weight * state.score, _GAIN_DRAWS * self.size, self.rng)
+        candidates = xp.sort(xp.unique_values(drawn))  # the standard promises no order
         share = state.weight * state.inverse
         if self.rows is not None:
             R, share = state.among(self.rows, candidates), take_rows(share, self.rows)

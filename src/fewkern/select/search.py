@@ -9,7 +9,7 @@ from typing import Any
 from fewkern.arrays.blocks import threads_for
 from fewkern.arrays.namespace import Array, asarray_like, namespace
 from fewkern.arrays.sampling import random_generator, seed_from
-from fewkern.core.basis import KernelBasis
+from fewkern.core.expansion import KernelBasis
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import TOLERANCE, Path, Stop
 from fewkern.core.samples import Samples, class_targets

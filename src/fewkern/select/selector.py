@@ -15,7 +15,7 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, validate_samples
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, constraints, explain, warn_of_fewer_components
-from fewkern.core.basis import Projection
+from fewkern.core.expansion import Projection
 from fewkern.core.explanation import fit_background
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples

@@ -18,8 +18,8 @@ from dataclasses import replace
 
 from fewkern.arrays.linalg import inverse_psd, one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, put, take_rows, to_numpy
-from fewkern.core.basis import KernelBasis, share_left
 from fewkern.core.conformal import HeldOutScores, Intervals, Novelty
+from fewkern.core.expansion import KernelBasis, share_left
 from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.kernel import Kernel
 from fewkern.core.radial import feature_units

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays import sampling
 from fewkern.arrays.namespace import Array
-from fewkern.core import population
 from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
 from fewkern.reporting.evaluation import Counted
@@ -152,10 +152,10 @@ def _in_memory(table: Any, target: Any, request: Request) -> tuple[Any, Array, l
     if parts is None:
         frame = as_frame(table, "check")
         return frame, np.arange(len(frame)), []
-    if parts.n <= population.SAMPLE_ROWS:
+    if parts.n <= sampling.SAMPLE_ROWS:
         return fetch_rows(parts, None, request.verbose), np.arange(parts.n), []
     name = target or str(parts.empty.columns[-1])
-    drawn = draw_rows(parts, population.SAMPLE_ROWS, (name,), request.verbose)
+    drawn = draw_rows(parts, sampling.SAMPLE_ROWS, (name,), request.verbose)
     said = f"{len(drawn.numbers):,} of {parts.n:,} rows were drawn and looked at"
     return drawn.frame, drawn.numbers, [said]
 

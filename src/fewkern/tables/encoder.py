@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.arrays import sampling
 from fewkern.arrays.frames import map_frame
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
-from fewkern.core import population
 from fewkern.core.expansion import Prepared, Standardization
 from fewkern.io.plan import Copy, Inputs, Lookup
 from fewkern.tables.cells import text_of_day, texts
@@ -155,7 +155,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : ignored
         """
         parts = as_parts(X, "TableEncoder")
-        frame = as_frame(X, "TableEncoder") if parts is None else draw_rows(parts, population.SAMPLE_ROWS).frame
+        frame = as_frame(X, "TableEncoder") if parts is None else draw_rows(parts, sampling.SAMPLE_ROWS).frame
         schema = infer_schema(frame, named(self.drop), named(self.keep), self.numbers_only, self.merge_spellings)
         return self.learn(schema.typed(frame), schema, tuple(frame.columns))
 

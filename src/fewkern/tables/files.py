@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fewkern.arrays.frames import FrameParts, require_dask
-from fewkern.arrays.texts import missing_package
+from fewkern.arrays.progress import missing_package
 from fewkern.tables import text_files
 from fewkern.tables.frames import pandas
 from fewkern.tables.reading import PARQUET, SUFFIXES, ReadTable, kind_of, parquet_error, read_file

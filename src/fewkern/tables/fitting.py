@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
+from fewkern.arrays import sampling
 from fewkern.arrays.frames import FrameParts, read_once
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
-from fewkern.core import population
 from fewkern.reporting.evaluation import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
 from fewkern.tables.columns import Encoded
@@ -259,7 +259,7 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
                 f"{what}: of a table that comes in parts it is the name of a column, got {type(given).__name__}; put "
                 f"the values into the table, for example by table.assign({what}=...)."
             )
-    if parts.n <= population.SAMPLE_ROWS:
+    if parts.n <= sampling.SAMPLE_ROWS:
         job = resolve(fetch_rows(parts, None, request.verbose), target, request)
         return job, fit_job(job)
     notes: list[str] = []
@@ -267,7 +267,7 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
         target = str(parts.empty.columns[-1])
         notes.append(f"no target given: using the last column, {target!r}")
     held = 0.0 if request.task == "reduce" else request.holdout
-    wanted = math.ceil(population.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
+    wanted = math.ceil(sampling.SAMPLE_ROWS / (1 - held))  # so that this many are left to be fitted
     drawn = draw_rows(parts, wanted, named(target) if request.supervised else (), request.verbose)
     job = resolve(drawn.frame, target, request)
     notes += [*job.notes, f"column types were inferred from {len(drawn.numbers):,} of {parts.n:,} rows"]

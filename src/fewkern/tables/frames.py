@@ -14,8 +14,8 @@ import numpy as np
 from fewkern.arrays.frames import FrameParts
 from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.arrays.partitions import NeedsMemoryError, is_collection
+from fewkern.arrays.progress import missing_package
 from fewkern.arrays.sampling import row_keys, smallest_keys
-from fewkern.arrays.texts import missing_package
 
 # Names, or sentences of one kind, that are shown.
 _SHOWN = 8

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.arrays.texts import missing_package
+from fewkern.arrays.progress import missing_package
 from fewkern.tables import text_files
 from fewkern.tables.frames import pandas
 
