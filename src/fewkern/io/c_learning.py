@@ -120,36 +120,15 @@ class LearningWriter(CWriter):
         )
 
     def _more(self) -> None:
-        n, t, (size, q) = self.name, self.dtype, self.learning.coef.shape
-        lines = [f"{t} row[{size}], target[{q}];"]
-        classes = self.plan.classes
+        classes, (size, q) = self.plan.classes, self.learning.coef.shape
+        words = {"SIZE": size, "RIDGE": self._number(self.learning.ridge)}
         if classes is None:
-            given, error = f"const {t} *y", "error"
-            lines += [f"{t} out[{q}], error = 0;", f"{n}_row(x, row);", f"{n}_sum0(x, out);"]
-            loop = ["target[o] = y[o];", "error += (y[o] - out[o]) * (y[o] - out[o]);"]
+            self._public("update", **words)
         else:
-            given, error = "int y", f"{n}_predict(x) != y"
-            lines += [f"if (y < 0 || y >= {len(classes.labels)}) {{", "    return 0;", "}", f"{n}_row(x, row);"]
-            loop = [f"target[o] = {'y == o' if q > 1 else 'y > o ? 1 : -1'};"]
-        lines += [f"for (int o = 0; o < {q}; o++) {{", *(f"    {one}" for one in loop), "}"]
-        ridge = self._number(self.learning.ridge)
-        learn = f"{n}_learn({n}_now, {n}_coef, {size}, {q}, row, target, {error}, forgetting, {ridge})"
-        lines.append(f"return {learn};")
-        meaning = "learn one sample; 1, or 0 if a number is not finite and nothing was learned. forgetting: 1 for never"
-        self._public(f"int {n}_update(const {t} *x, {given}, {t} forgetting)", meaning, lines)
-        what = "squared error" if classes is None else "share of errors"
-        self._public(
-            f"{t} {n}_error(void)",
-            f"mean {what} of samples before they were learned",
-            [f"return {n}_now[0] > 0 ? {n}_now[1] / {n}_now[0] : 0;"],
-        )
-        meaning = f"what was learned: {n}_N_STATE numbers, for {n}_merge of another device"
-        self._public(f"const {t} *{n}_state(void)", meaning, [f"return {n}_now;"])
-        self._public(
-            f"void {n}_merge(const {t} *other)",
-            "learn what another device with this file has learned",
-            [f"{t} row[{size}], target[{q}];", f"{n}_join({n}_now, {n}_coef, {size}, {q}, other, row, target);"],
-        )
+            self._public("update_class", "update", TARGET="y == o" if q > 1 else "y > o ? 1 : -1", **words)
+        self._public("error", WHAT="squared error" if classes is None else "share of errors")
+        self._public("state")
+        self._public("merge", **words)
 
     def _about_size(self) -> str:
         own = self.learning

@@ -1,10 +1,11 @@
-"""What C files are made of: numbers, texts and comments, the head, and the functions of ``loops.c``."""
+"""What C files are made of: numbers, texts and comments, the head, and functions that are there in C."""
 
 from __future__ import annotations
 
 import functools
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -63,12 +64,31 @@ def c_lines(numbers: list[str]) -> str:
     return "\n".join([*lines, line]).rstrip(",")
 
 
+def filled(text: str, words: dict[str, Any]) -> str:
+    """A text with others in place of words in capitals."""
+    return re.sub(rf"(?<![A-Za-z_])({'|'.join(words)})(?![A-Za-z])", lambda m: str(words[m[0]]), text)
+
+
+def c_words(dtype: str) -> dict[str, str]:
+    """The type of numbers, and the functions of ``math.h`` for it."""
+    suffix = "f" if dtype == "float" else ""
+    return {"T": dtype} | {word: word.lower() + suffix for word in ("EXP", "LOG", "FABS", "SQRT", "ERF", "ERFC")}
+
+
 @functools.cache
 def c_library() -> dict[str, str]:
     """The functions of ``loops.c`` by name."""
     text = Path(__file__).with_name("loops.c").read_text(encoding="ascii")
     found = re.findall(r"^static .*?^}\n", text, flags=re.MULTILINE | re.DOTALL)
     return {re.search(r"model_(\w+)\(", function)[1]: function for function in found}  # type: ignore[index]
+
+
+@functools.cache
+def c_functions() -> dict[str, tuple[str, str]]:
+    """What the functions of ``functions.c`` do, and their text, by name."""
+    text = Path(__file__).with_name("functions.c").read_text(encoding="ascii")
+    found = re.findall(r"^/\* (.*) \*/\n(.*NAME_(\w+)\((?:.*\n)+?}\n)", text, flags=re.MULTILINE)
+    return {name: (meaning, function) for meaning, function, name in found}
 
 
 def c_loops(functions: str, name: str, dtype: str) -> list[str]:
@@ -79,13 +99,8 @@ def c_loops(functions: str, name: str, dtype: str) -> list[str]:
         other for loop in wanted for other in library if f"model_{other}(" in library[loop] and other not in wanted
     }:
         wanted |= more
-    suffix = "f" if dtype == "float" else ""
-    words = {"T": dtype} | {word: word.lower() + suffix for word in ("EXP", "LOG", "FABS", "SQRT", "ERF", "ERFC")}
-    return [
-        re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
-        for loop in library
-        if loop in wanted
-    ]
+    words = c_words(dtype)
+    return [filled(library[loop], words).replace("model_", f"{name}_") for loop in library if loop in wanted]
 
 
 def _about_numbers(described: Plan, name: str) -> list[str]:

@@ -261,7 +261,7 @@ class FixedWriter(CWriter):
             scores = ClassScores(factor=described.classes.scores.factor)
             described = replace(described, classes=replace(described.classes, scores=scores))
         super().__init__(described, name, "int16_t")
-        self.value_type, self.numbers = "int32_t", numbers
+        self.words["T"], self.numbers = "int32_t", numbers
         self.powers = ""
 
     def text(self) -> str:
@@ -269,14 +269,13 @@ class FixedWriter(CWriter):
         self.powers = self._whole("uint16_t", "powers", POWERS)
         self._fixed_sum(own)
         if plan.classes is None:
-            signature = f"void {n}_predict(const int16_t *x, int32_t *out)"
-            self._public(signature, f"{plan.n_values} value(s) to out, for {n}_dequantize", self._values("out"))
+            self._public("values", "predict")
         else:
             self._class_functions(plan.classes)
         self._floats(own)
         functions = "\n".join(self.functions)
         head = c_head(plan, n, f"{self._about_size()}\n{self.error}", self.prototypes, numbers=self._formats(own))
-        return "\n".join([head, *self.constants, *c_loops(functions, n, self.value_type), functions])
+        return "\n".join([head, *self.constants, *c_loops(functions, n, self.words["T"]), functions])
 
     def _whole(self, kind: str, what: str, values: Any) -> str:
         rows = [[str(int(one)) for one in row] for row in np.atleast_2d(values)]
@@ -327,29 +326,16 @@ class FixedWriter(CWriter):
         self._function(f"static void {n}_sum0(const int16_t *x, int32_t *out)", lines)
 
     def _proba(self, classes: Classes) -> None:
-        n, rate, count = self.name, self.numbers.probability, len(classes.labels)
+        rate = self.numbers.probability
         assert rate is not None
-        lines = [f"int32_t scores[{self.plan.n_scores}];", f"{n}_decision(x, scores);"]
-        lines.append(f"{n}_softmax16(scores, {count}, {rate.gain}, {rate.shift}, {self.powers}, out);")
-        signature = f"void {n}_predict_proba(const int16_t *x, uint16_t *out)"
-        self._public(signature, f"{count} probabilities to out, times 32768", lines)
+        self._public("predict_proba16", "predict_proba", GAIN=rate.gain, SHIFT=rate.shift, POWERS=self.powers)
 
     def _floats(self, own: Fixed) -> None:
-        n, d = self.name, self.plan.n_inputs
-        shift, factor = np.zeros(d), np.ones(d)
+        shift, factor = np.zeros(self.plan.n_inputs), np.ones(self.plan.n_inputs)
         shift[list(own.columns)], factor[list(own.columns)] = own.shift, 2.0**own.exponent
-        arrays = [self._floating("shift", shift), self._floating("factor", factor)]
-        lines = [
-            f"for (int i = 0; i < {d}; i++) {{",
-            f"    out[i] = {n}_rounded(x[i], {arrays[0]}[i], {arrays[1]}[i]);",
-        ]
-        signature = f"void {n}_quantize(const float *x, int16_t *out)"
-        self._public(signature, "a sample as whole numbers, to out", [*lines, "}"])
-        q, units = len(own.unit), self._floating("unit", 2.0**-own.unit)
-        lines = [f"for (int o = 0; o < {q}; o++) {{", f"    out[o] = (float)values[o] * {units}[o];", "}"]
+        self._public("quantize", SHIFT=self._floating("shift", shift), FACTOR=self._floating("factor", factor))
         what = "values" if self.plan.classes is None else "scores"
-        signature = f"void {n}_dequantize(const int32_t *values, float *out)"
-        self._public(signature, f"{q} {what} as they are, to out", lines)
+        self._public("dequantize", WHAT=what, UNIT=self._floating("unit", 2.0**-own.unit))
 
     def _floating(self, what: str, values: Any) -> str:
         return self._constant("float", what, [[c_number(one, "float") for one in values]], _BYTES["float"])

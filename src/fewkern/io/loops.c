@@ -260,47 +260,6 @@ static void model_shares(T *out, int n)
     }
 }
 
-static void model_bounds(const T *values, const T *lower, const T *upper, int q, T *out)
-{
-    for (int o = 0; o < q; o++) {
-        out[2 * o] = values[o] + lower[o];
-        out[2 * o + 1] = values[o] + upper[o];
-    }
-}
-
-static void model_scaled_bounds(const T *values, const T *lower, const T *upper, const T *scale, const T *least,
-                                const T *most, int q, T *out)
-{
-    for (int o = 0; o < q; o++) {
-        const T g = scale[o] < least[o] ? least[o] : scale[o] > most[o] ? most[o] : scale[o];
-        out[2 * o] = values[o] + lower[o] * EXP(g);
-        out[2 * o + 1] = values[o] + upper[o] * EXP(g);
-    }
-}
-
-static int model_members(const T *proba, int n, T threshold, int *out)
-{
-    int count = 0;
-    T top = proba[0];
-    for (int c = 1; c < n; c++) {
-        top = proba[c] > top ? proba[c] : top;
-    }
-    for (int c = 0; c < n; c++) {
-        out[c] = 1 - proba[c] <= threshold || proba[c] == top;
-        count += out[c];
-    }
-    return count;
-}
-
-static T model_unexplained(const T *z, int m)
-{
-    T left = 1;
-    for (int j = 0; j < m; j++) {
-        left -= z[j] * z[j];
-    }
-    return left < 0 ? 0 : left > 1 ? 1 : left;
-}
-
 static void model_line_integrals(T a, T c, T g, T end, const T *nodes, T *out)
 {
     /* Of exp(-(a t t + 2 c t + g) / 2) and t times that from 0 to 1; end is a + 2 c + g. */
