@@ -1,4 +1,4 @@
-"""The text of a C file for one plan.
+"""The text of a C file for one plan, and of one that goes on learning where it runs, by recursive least squares.
 
 The loops are C functions in ``loops.c``, and what a user calls is in ``functions.c``. This module copies what a model
 needs, and writes its numbers and its sums.
@@ -6,13 +6,16 @@ needs, and writes its numbers and its sums.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.c_text import c_functions, c_head, c_lines, c_loops, c_number, c_string, c_words, filled
-from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, LogSum, Plan, Shares, Sum, Vector
+from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, Learning, LogSum, Plan, Shares, Sum, Vector
 
 # Nodes and weights on [0, 1] for Gaussians along a short way, as in arrays.line_integrals.
 _NODES = np.polynomial.legendre.leggauss(8) * np.array([[0.5], [0.5]]) + np.array([[0.5], [0.0]])
@@ -55,28 +58,30 @@ class CWriter:
             lines = [f"out[{i}] = {n}_sum{i}(x);" for i in range(len(plan.sums))]
             self._function(f"static void {n}_sums(const {t} *x, {t} *out)", lines)
         if plan.values == "log_density":
-            self._public("log_density")
+            self._copy("log_density")
         elif plan.values is not None:
-            self._public("values", plan.values)
+            self._copy("values", plan.values)
         if plan.classes is not None:
             self._class_functions(plan.classes)
         if plan.bounds is not None:
             self._bounds(plan.bounds, len(plan.sums))
         if plan.set_threshold is not None:
-            self._public(
-                "predict_set", COVERAGE=f"{plan.coverage:g}", THRESHOLD=self._number(plan.set_threshold)
-            )
+            self._copy("predict_set", COVERAGE=f"{plan.coverage:g}", THRESHOLD=self._number(plan.set_threshold))
         if plan.novelty is not None:
             self._novelty(plan.novelty, len(plan.sums) + 1)
         if self.shares is not None:
             self._explain(self.shares, len(plan.sums) + 2)
         self._more()
         functions = "\n".join(self.functions)
-        head = c_head(plan, n, self._about_size(), self.prototypes, self.n_state)
-        return "\n".join([head, *self.constants, *c_loops(functions, n, t), functions])
+        head = c_head(plan, n, self._about_size(), self.prototypes, self.n_state, self._formats())
+        return "\n".join([head, *self.constants, *c_loops(functions, n, self.words["T"]), functions])
 
     def _more(self) -> None:
         """For writers that add functions."""
+
+    def _formats(self) -> list[str] | None:
+        """What ``x`` holds, where these are whole numbers."""
+        return None
 
     def _number(self, value: float) -> str:
         return c_number(value, self.dtype)
@@ -95,16 +100,22 @@ class CWriter:
             self.constants.append(f"static const {kind} {self.name}_{what}[{size}] = {{\n{rows}\n}};\n")
         return self.arrays[kind, rows]
 
+    def _texts(self, what: str, texts: Iterable[Any]) -> None:
+        literals = [c_string(str(text)) for text in texts]
+        rows = ",\n    ".join(literals)
+        self.constants.append(f"static const char *const {self.name}_{what}[{len(literals)}] = {{\n    {rows}\n}};\n")
+
     def _function(self, signature: str, lines: list[str]) -> None:
         body = "".join(f"    {line}\n" for line in lines)
         self.functions.append(f"{signature}\n{{\n{body}}}\n")
 
-    def _public(self, function: str, name: str | None = None, **words: Any) -> None:
+    def _copy(self, function: str, name: str | None = None, **words: Any) -> None:
         """A function of ``functions.c`` with these words in place, and with another name if one is given."""
         meaning, text = c_functions()[function]
         words = {**self.words, **words, "NAME": self.name}
         text = filled(text.replace(f"NAME_{function}(", f"NAME_{name or function}("), words)
-        self.prototypes.append((text.split("\n")[0], filled(meaning, words)))
+        if not text.startswith("static "):
+            self.prototypes.append((text.split("\n")[0], filled(meaning, words)))
         self.functions.append(text)
 
     def _inputs(self, inputs: Inputs) -> None:
@@ -132,11 +143,10 @@ class CWriter:
     def _codes(self, texts: dict[int, tuple[str, ...]]) -> None:
         n, lines = self.name, []
         for column, categories in sorted(texts.items()):
-            names = ",\n    ".join(c_string(text) for text in categories)
-            count = len(categories)
-            self.constants.append(f"static const char *const {n}_texts{column}[{count}] = {{\n    {names}\n}};\n")
-            lines += [f"if (input == {column}) {{", f"    return {n}_find(text, {n}_texts{column}, {count});", "}"]
-        self._public("code", CASES="\n    ".join(lines))
+            self._texts(f"texts{column}", categories)
+            found = f"{n}_find(text, {n}_texts{column}, {len(categories)})"
+            lines += [f"if (input == {column}) {{", f"    return {found};", "}"]
+        self._copy("code", CASES="\n    ".join(lines))
 
     def _bent(self, bends: tuple[tuple[Vector, Vector], ...], i: int) -> str:
         """The statement that makes ``t`` from the features; tables that features share are written once."""
@@ -227,50 +237,49 @@ class CWriter:
 
     def _class_functions(self, classes: Classes) -> None:
         count, scores = len(classes.labels), classes.scores
-        names = ",\n    ".join(c_string(str(label)) for label in classes.labels)
-        self.constants.append(f"static const char *const {self.name}_classes[{count}] = {{\n    {names}\n}};\n")
+        self._texts("classes", classes.labels)
         if scores.weights is not None:
             weights = self._array("score_weights", scores.weights.T)
             zero = np.zeros(self.plan.n_scores)
             offset = self._array("score_offset", zero if scores.offset is None else scores.offset)
-            self._public("weighted_decision", "decision", WEIGHTS=weights, OFFSET=offset)
+            self._copy("weighted_decision", "decision", WEIGHTS=weights, OFFSET=offset)
         elif scores.offset is not None:
-            self._public("moved_decision", "decision", OFFSET=self._array("score_offset", scores.offset))
+            self._copy("moved_decision", "decision", OFFSET=self._array("score_offset", scores.offset))
         else:
-            self._public("decision")
+            self._copy("decision")
         best = f"{self.name}_largest(scores, {count})" if self.plan.n_scores > 1 else "scores[0] > 0"
-        self._public("predict", BEST=best, LAST=count - 1)
+        self._copy("predict", BEST=best, LAST=count - 1)
         if classes.probable:
-            self._proba(classes)
-        self._public("class_name")
+            self._proba(scores)
+        self._copy("class_name")
 
-    def _proba(self, classes: Classes) -> None:
+    def _proba(self, scores: ClassScores) -> None:
         """The function that turns scores into probabilities."""
-        n, scores, lines = self.name, classes.scores, []
+        n, count, lines = self.name, self.words["CLASSES"], []
         if self.plan.n_scores == 1:
             slope, level = scores.shares or (0.0, 0.0)
             lines.append(f"{n}_two(out, {self._number(slope)}, {self._number(level)});")
         if scores.shares is None:
-            lines.append(f"{n}_softmax(out, {len(classes.labels)}, {self._number(scores.factor)});")
+            lines.append(f"{n}_softmax(out, {count}, {self._number(scores.factor)});")
         else:
-            lines.append(f"{n}_shares(out, {len(classes.labels)});")
-        self._public("predict_proba", LINK="\n    ".join(lines))
+            lines.append(f"{n}_shares(out, {count});")
+        self._copy("predict_proba", LINK="\n    ".join(lines))
 
     def _bounds(self, bounds: Bounds, i: int) -> None:
         words: dict[str, Any] = {"COVERAGE": f"{self.plan.coverage:g}", "ENDS": 2 * self.plan.n_values}
         words |= {"LOWER": self._array("lower_end", bounds.lower), "UPPER": self._array("upper_end", bounds.upper)}
         if bounds.scale is None or bounds.limits is None:
-            self._public("interval", **words)
+            self._copy("interval", **words)
             return
         self._sum(bounds.scale, i)
         least, most = self._array("least_scale", bounds.limits[0]), self._array("most_scale", bounds.limits[1])
-        self._public("scaled_interval", "interval", SCALE=f"{self.name}_sum{i}", LEAST=least, MOST=most, **words)
+        self._copy("scaled_interval", "interval", SCALE=f"{self.name}_sum{i}", LEAST=least, MOST=most, **words)
 
     def _novelty(self, features: Sum, i: int) -> None:
         self._sum(features, i)
-        self._public("novelty", FEATURES=f"{self.name}_sum{i}", COUNT=len(features.offset))
+        self._copy("novelty", FEATURES=f"{self.name}_sum{i}", COUNT=len(features.offset))
         threshold = self._number(self.plan.novelty_threshold)
-        self._public("is_novel", ALARMS=f"{self.plan.false_alarms:g}", THRESHOLD=threshold)
+        self._copy("is_novel", ALARMS=f"{self.plan.false_alarms:g}", THRESHOLD=threshold)
 
     def _explain(self, shares: Shares, i: int) -> None:
         n, t, part, q = self.name, self.dtype, shares.part, len(shares.baseline)
@@ -296,9 +305,59 @@ class CWriter:
         loop.append(f"{n}_share({x}, center, pull, {linear}, {metric}, {columns}, {sizes});")
         words = {"WHAT": "value" if self.plan.classes is None else "score", "VALUES": q, "COUNT": count}
         words |= {"PREPARE": "\n    ".join(lines), "SHARES": "\n        ".join(loop)}
-        self._public("explain", PULL=q * d_metric, CENTERS=centers, FEATURES=d, **words)
-        self._public("baseline", MEANS=self._array("mean_value", shares.baseline), **words)
+        self._copy("explain", PULL=q * d_metric, CENTERS=centers, FEATURES=d, **words)
+        self._copy("baseline", MEANS=self._array("mean_value", shares.baseline), **words)
 
     def _about_size(self) -> str:
         tables = any(kind == "int" for kind, _ in self.arrays)
         return f"Constants: {self.nbytes} bytes of {self.dtype}{' and int' * tables}."
+
+
+class LearningWriter(CWriter):
+    """A plan whose first sum has coefficients that change."""
+
+    def __init__(self, described: Plan, name: str, dtype: str, learning: Learning) -> None:
+        if described.classes is not None:
+            scores = ClassScores(factor=learning.factor)
+            described = replace(described, classes=replace(described.classes, scores=scores))
+        super().__init__(described, name, dtype)
+        self.learning, self.n_state = learning, learning.state.size
+
+    def _variable(self, what: str, values: Vector) -> None:
+        """An array that changes, and its first values."""
+        numbers = c_lines([self._number(value) for value in values.ravel()])
+        self.constants.append(f"static {self.dtype} {self.name}_{what}[{values.size}] = {{\n{numbers}\n}};\n")
+
+    def _sum(self, part: Sum, i: int) -> None:
+        if i > 0:  # the novelty, which stays
+            super()._sum(part, i)
+            return
+        n, t, own = self.name, self.dtype, self.learning
+        size, d, m = len(own.coef), self.plan.n_features, own.n_gaussians
+        lines = [*self._prepare(part, i, d), "row[0] = 1;"]
+        if m:
+            lines += [f"for (int j = 0; j < {m}; j++) {{", f"    row[1 + j] = {self._kernel(part, i)};", "}"]
+        if len(own.linear):
+            lines += [f"for (int k = {1 + m}; k < {size}; k++) {{", "    row[k] = 0;", "}"]
+            linear = self._array("rows_linear", own.linear)
+            lines.append(f"{n}_linear(t, {linear}, {len(own.linear)}, {d}, row + {1 + m});")
+        self._variable("now", own.state)
+        self._variable("coef", own.coef)
+        self._function(f"static void {n}_row(const {t} *x, {t} *row)", lines)
+        self._copy("learned", "sum0", SIZE=size)
+
+    def _more(self) -> None:
+        classes, (size, q) = self.plan.classes, self.learning.coef.shape
+        words = {"SIZE": size, "RIDGE": self._number(self.learning.ridge)}
+        if classes is None:
+            self._copy("update", **words)
+        else:
+            self._copy("update_class", "update", TARGET="y == o" if q > 1 else "y > o ? 1 : -1", **words)
+        self._copy("error", WHAT="squared error" if classes is None else "share of errors")
+        self._copy("state")
+        self._copy("merge", **words)
+
+    def _about_size(self) -> str:
+        own = self.learning
+        memory = (own.state.size + own.coef.size) * np.dtype(DTYPES[self.dtype]).itemsize
+        return f"{super()._about_size()} What changes: {memory} bytes."

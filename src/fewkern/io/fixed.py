@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from fewkern.core.scores import ClassScores
-from fewkern.io.c_text import c_head, c_loops, c_number
+from fewkern.io.c_text import c_number
 from fewkern.io.c_writer import CWriter
-from fewkern.io.plan import Classes, Copy, Plan, Sum, Vector, scored, values_of
+from fewkern.io.plan import Copy, Inputs, Plan, Sum, Vector, scored, values_of
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -262,27 +262,18 @@ class FixedWriter(CWriter):
             described = replace(described, classes=replace(described.classes, scores=scores))
         super().__init__(described, name, "int16_t")
         self.words["T"], self.numbers = "int32_t", numbers
-        self.powers = ""
-
-    def text(self) -> str:
-        n, plan, own = self.name, self.plan, self.numbers
         self.powers = self._whole("uint16_t", "powers", POWERS)
-        self._fixed_sum(own)
-        if plan.classes is None:
-            self._public("values", "predict")
-        else:
-            self._class_functions(plan.classes)
-        self._floats(own)
-        functions = "\n".join(self.functions)
-        head = c_head(plan, n, f"{self._about_size()}\n{self.error}", self.prototypes, numbers=self._formats(own))
-        return "\n".join([head, *self.constants, *c_loops(functions, n, self.words["T"]), functions])
+
+    def _inputs(self, inputs: Inputs) -> None:
+        """Which input a feature is, and what is in place of a missing one, is in the numbers."""
 
     def _whole(self, kind: str, what: str, values: Any) -> str:
         rows = [[str(int(one)) for one in row] for row in np.atleast_2d(values)]
         return self._constant(kind, what, rows, _BYTES[kind])
 
-    def _formats(self, own: Fixed) -> list[str]:
+    def _formats(self) -> list[str]:
         """How a sample becomes integers."""
+        own = self.numbers
         names = self.plan.feature_names or [f"x[{column}]" for column in range(self.plan.n_inputs)]
         lines = [f"x holds the {self.plan.n_inputs} features of one sample as whole numbers, -32767 to 32767:"]
         for i, column in enumerate(own.columns):
@@ -294,8 +285,9 @@ class FixedWriter(CWriter):
         what = "values" if self.plan.classes is None else "scores"
         return [*lines, missing, f"out holds {what} times 2^{', 2^'.join(map(str, own.unit))}."]
 
-    def _fixed_sum(self, own: Fixed) -> None:
-        n, (m, d_metric), q, d = self.name, own.vectors.shape, len(own.offset), len(own.columns)
+    def _sum(self, part: Sum, i: int) -> None:
+        n, own, (m, d_metric) = self.name, self.numbers, part.vectors.shape
+        q, d = len(own.offset), len(own.columns)
         knots, values = ([int(one) for tables in part for one in tables] for part in zip(*own.bends))
         sizes = np.array([len(knots) for knots, _ in own.bends])
         starts = np.cumsum(sizes) - sizes
@@ -323,22 +315,24 @@ class FixedWriter(CWriter):
         kernel = f"{n}_gaussian16(z, {vectors} + j * {d_metric}, {squares}, {d_metric}, {rate})"
         lines += [f"for (int j = 0; j < {m}; j++) {{", f"    const uint32_t k = {kernel};"]
         lines += [f"    {n}_add16(k, {coef} + j * {q}, {q}, {own.product_shift}, out);", "}"]
-        self._function(f"static void {n}_sum0(const int16_t *x, int32_t *out)", lines)
+        self._function(f"static void {n}_sum{i}(const int16_t *x, int32_t *out)", lines)
 
-    def _proba(self, classes: Classes) -> None:
+    def _proba(self, scores: ClassScores) -> None:
         rate = self.numbers.probability
         assert rate is not None
-        self._public("predict_proba16", "predict_proba", GAIN=rate.gain, SHIFT=rate.shift, POWERS=self.powers)
+        assert scores.shares is None
+        self._copy("predict_proba16", "predict_proba", GAIN=rate.gain, SHIFT=rate.shift, POWERS=self.powers)
 
-    def _floats(self, own: Fixed) -> None:
+    def _more(self) -> None:
+        own = self.numbers
         shift, factor = np.zeros(self.plan.n_inputs), np.ones(self.plan.n_inputs)
         shift[list(own.columns)], factor[list(own.columns)] = own.shift, 2.0**own.exponent
-        self._public("quantize", SHIFT=self._floating("shift", shift), FACTOR=self._floating("factor", factor))
+        self._copy("quantize", SHIFT=self._floating("shift", shift), FACTOR=self._floating("factor", factor))
         what = "values" if self.plan.classes is None else "scores"
-        self._public("dequantize", WHAT=what, UNIT=self._floating("unit", 2.0**-own.unit))
+        self._copy("dequantize", WHAT=what, UNIT=self._floating("unit", 2.0**-own.unit))
 
     def _floating(self, what: str, values: Any) -> str:
         return self._constant("float", what, [[c_number(one, "float") for one in values]], _BYTES["float"])
 
     def _about_size(self) -> str:
-        return f"Constants: {self.nbytes} bytes, all but a few of them in 16 bits."
+        return f"Constants: {self.nbytes} bytes, all but a few of them in 16 bits.\n{self.error}"

@@ -147,6 +147,19 @@ void NAME_baseline(T *out)
     NAME_start(MEANS, VALUES, out);
 }
 
+/* from the coefficients as they are now */
+static void NAME_learned(const S *x, T *out)
+{
+    T row[SIZE];
+    NAME_row(x, row);
+    for (int o = 0; o < VALUES; o++) {
+        out[o] = 0;
+    }
+    for (int j = 0; j < SIZE; j++) {
+        NAME_add(row[j], NAME_coef + j * VALUES, VALUES, out);
+    }
+}
+
 /* learn one sample; 1, or 0 if a number is not finite and nothing was learned. forgetting: 1 for never */
 int NAME_update(const S *x, const T *y, T forgetting)
 {
