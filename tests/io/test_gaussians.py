@@ -151,7 +151,7 @@ def test_what_the_sums_of_a_file_share_is_written_once(noisy):
     assert len(re.findall(r"static const double model_knots", text)) == 2  # of the model, of its novelty
     assert len(re.findall(r"static const double model_vectors", text)) == 2  # of the model, of its novelty
     nodes = [node.op_type for node in to_onnx(model, coverage=0.8, false_alarms=0.1).graph.node]
-    assert nodes.count("Unsqueeze") == 5  # two preparations, and distances of three sums
+    assert nodes.count("Unsqueeze") == 3  # a sample for both preparations, and distances of two sums
 
 
 def test_what_a_function_lacks_is_not_written(rng):
