@@ -19,7 +19,7 @@ from fewkern.core.conformal import HeldOutScores, Intervals
 from fewkern.datasets import make_banana
 from fewkern.density.classes import ClassMixtures
 from fewkern.io import ModelFileError, archive
-from fewkern.io.save import write_atomically
+from fewkern.io.archive import write_atomically
 from fewkern.kernels import Function, Gaussian, Precomputed
 from tests.fuzz.lies import GONE, members, opened, put, tamper, zipped
 

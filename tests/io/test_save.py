@@ -17,7 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 import fewkern
 from fewkern import load, save
 from fewkern.datasets import make_banana
-from fewkern.io.save import write_atomically
+from fewkern.io.archive import write_atomically
 from fewkern.kernels import Function
 from tests.fuzz.lies import tamper
 from tests.fuzz.models import answers, subjects

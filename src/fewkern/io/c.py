@@ -13,12 +13,12 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.arrays.namespace import to_numpy
 from fewkern.core.expansion import Preparing
+from fewkern.io.archive import write_atomically
 from fewkern.io.c_text import c_header, c_lines, c_number, filled
 from fewkern.io.c_writer import CWriter, LearningWriter
 from fewkern.io.describe import inner_model, plan
 from fewkern.io.fixed import FixedWriter, fixed
 from fewkern.io.plan import DTYPES, ROUNDING, Plan, Vector, learning, shares
-from fewkern.io.save import write_atomically
 
 # Rows of the program, spread over those that it is given.
 _ROWS = 20

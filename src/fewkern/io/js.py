@@ -14,10 +14,10 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.arrays.validation import plain_label
 from fewkern.density.mixture import product_bound, square_limit
+from fewkern.io.archive import write_atomically
 from fewkern.io.c_text import c_comment
 from fewkern.io.describe import plan
 from fewkern.io.plan import LogSum, Lookup, Plan, Sum
-from fewkern.io.save import write_atomically
 
 _LARGEST = float(np.finfo(np.float64).max)
 

@@ -12,10 +12,10 @@ import numpy as np
 from fewkern.arrays.texts import missing_package
 from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
+from fewkern.io.archive import write_atomically
 from fewkern.io.describe import plan
 from fewkern.io.onnx_graph import Graph, Value
 from fewkern.io.plan import ROUNDING, Bounds, Classes, Copy, Inputs, LogSum, Lookup, Number, Plan, Sum, Vector
-from fewkern.io.save import write_atomically
 
 # Up to this many features a squared distance is the sum of squared differences, which loses no digits. Above, the
 # square is expanded into a matrix product, because n x m x d differences would not fit into memory.

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from fewkern._version import __version__
+from fewkern.io.archive import write_atomically
 from fewkern.io.c_text import c_comment
 from fewkern.io.describe import plan
 from fewkern.io.js import json_label
 from fewkern.io.plan import Classes, Inputs, Lookup, Plan, Sum, Vector
-from fewkern.io.save import write_atomically
 
 # PostgreSQL allows 1664 columns in a subquery, SQLite 2000.
 _MOST_COLUMNS = 1600
