@@ -69,6 +69,11 @@ def filled(text: str, words: dict[str, Any]) -> str:
     return re.sub(rf"(?<![A-Za-z_])({'|'.join(words)})(?![A-Za-z])", lambda m: str(words[m[0]]), text)
 
 
+def from_file(file: str, words: dict[str, Any]) -> str:
+    """The text of a file beside this one, with these words in place."""
+    return filled(Path(__file__).with_name(file).read_text(encoding="ascii"), words)
+
+
 def c_words(dtype: str) -> dict[str, str]:
     """The type of numbers, and the functions of ``math.h`` for it."""
     suffix = "f" if dtype == "float" else ""
@@ -158,23 +163,8 @@ def c_head(
         ]
     sizes += [f"{name}_N_STATE = {state}"] if state else []
     declared = "\n".join(f"{signature};" for signature, _ in prototypes)
-    return f"""/*
-{comment}
- */
-#include <{needed}>
-
-#ifndef {name}_DECLARED
-#define {name}_DECLARED
-#ifdef __cplusplus
-extern "C" {{
-#endif
-enum {{ {", ".join(sizes)} }};
-{declared}
-#ifdef __cplusplus
-}}
-#endif
-#endif /* {name}_DECLARED */
-"""
+    words = {"COMMENT": comment, "NEEDED": needed, "SIZES": ", ".join(sizes), "FUNCTIONS": declared, "NAME": name}
+    return from_file("head.h", words)
 
 
 def c_header(text: str, name: str) -> str:

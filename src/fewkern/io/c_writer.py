@@ -177,7 +177,7 @@ class CWriter:
         shift = None if part.shift is None else self._array(f"shift{i}", part.shift)
         factor = self._array(f"factor{i}", part.factor)
         if shift is None:
-            lines += [f"{t} z[{part.vectors.shape[1]}];", *self._turned(part, i, x, "z")]  # type: ignore[arg-type]
+            lines += [f"{t} z[{part.vectors.shape[1]}];", self._turned(part, i, x, "z")]  # type: ignore[arg-type]
         elif part.factor.ndim == 1:
             lines += [f"{t} z[{d}];", f"{n}_scale({x}, {shift}, {factor}, {d}, z);"]
         else:
@@ -187,15 +187,11 @@ class CWriter:
             lines.append(f"{n}_clip(z, {self._number(square_limit(d, self.largest))}, {d});")
         return lines
 
-    def _turned(self, part: Sum, i: int, source: str, target: str) -> list[str]:
-        """Statements that take prepared columns to the metric."""
-        n, d, d_metric = self.name, self.plan.n_features, part.vectors.shape[1]
-        lines = [f"{n}_stretch({source}, {self._array(f'factor{i}', part.factor)}, {d}, {target});"]
-        if part.directions is not None:
-            directions = self._array(f"directions{i}", part.directions)
-            lines += [f"for (int i = {d}; i < {d_metric}; i++) {{", f"    {target}[i] = 0;", "}"]
-            lines.append(f"{n}_linear({source}, {directions}, {d_metric - d}, {d}, {target} + {d});")
-        return lines
+    def _turned(self, part: Sum, i: int, source: str, target: str) -> str:
+        """The statement that takes prepared columns to the metric."""
+        d, d_metric, factor = self.plan.n_features, part.vectors.shape[1], self._array(f"factor{i}", part.factor)
+        directions = "0" if part.directions is None else self._array(f"directions{i}", part.directions)
+        return f"{self.name}_turn({source}, {factor}, {directions}, {d}, {d_metric}, {target});"
 
     def _sum(self, part: Sum, i: int) -> None:
         n, t = self.name, self.dtype
@@ -294,7 +290,7 @@ class CWriter:
         loop, start, metric = [], "center", "0, 0"
         if part.coef is not None:
             if bent:
-                loop, start = [f"{t} start[{d_metric}];", *self._turned(part, i, "center", "start")], "start"
+                loop, start = [f"{t} start[{d_metric}];", self._turned(part, i, "center", "start")], "start"
                 metric = f"{self._array(f'factor{i}', part.factor)}, "
                 metric += "0" if part.directions is None else self._array(f"directions{i}", part.directions)
             arrays = [self._array(f"{what}{i}", getattr(part, what)) for what in ("vectors", "coef")]

@@ -299,14 +299,11 @@ class FixedWriter(CWriter):
         if d_metric > d:
             turns = self._whole("int16_t", "directions", own.directions)
             shifts = self._whole("uint8_t", "direction_shifts", own.direction_shift)
-            lines += [f"for (int k = 0; k < {d_metric - d}; k++) {{"]
-            product = f"{n}_dot16(z, {turns} + k * {d}, {d}, {own.turn_shift})"
-            lines += [f"    z[{d} + k] = (int16_t)({product} >> {shifts}[k]);", "}"]
+            lines.append(f"{n}_turn16(z, {turns}, {shifts}, {d}, {d_metric}, {own.turn_shift});")
         lines.append(f"{n}_start({self._whole('int32_t', 'offset', own.offset)}, {q}, out);")
         if own.slopes.any():
             slopes = self._whole("int16_t", "slopes", own.slopes)
-            lines += [f"for (int o = 0; o < {q}; o++) {{"]
-            lines += [f"    out[o] += {n}_dot16(z, {slopes} + o * {d}, {d}, {own.product_shift});", "}"]
+            lines.append(f"{n}_linear16(z, {slopes}, {q}, {d}, {own.product_shift}, out);")
         arrays = {"vectors": "int16_t", "square_shift": "uint8_t", "coef": "int16_t"}
         vectors, squares, coef = (self._whole(kind, what, getattr(own, what)) for what, kind in arrays.items())
         gain = self._whole("uint16_t", "gain", own.decay.gain)

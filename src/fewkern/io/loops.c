@@ -105,10 +105,17 @@ static void model_prepare(const T *x, const int *places, const T *knots, const T
     }
 }
 
-static void model_stretch(const T *t, const T *factor, int d, T *z)
+static void model_turn(const T *t, const T *factor, const T *directions, int d, int d_metric, T *z)
 {
+    /* prepared features in the metric: each times its factor, then products with the directions */
     for (int i = 0; i < d; i++) {
         z[i] = t[i] * factor[i];
+    }
+    for (int k = d; k < d_metric; k++) {
+        z[k] = 0;
+        for (int i = 0; i < d; i++) {
+            z[k] += t[i] * directions[(k - d) * d + i];
+        }
     }
 }
 
@@ -485,6 +492,20 @@ static int32_t model_dot16(const int16_t *a, const int16_t *b, int d, int shift)
         sum += (int32_t)a[i] * b[i] >> shift;
     }
     return sum;
+}
+
+static void model_turn16(int16_t *z, const int16_t *directions, const uint8_t *shifts, int d, int d_metric, int shift)
+{
+    for (int k = d; k < d_metric; k++) {
+        z[k] = (int16_t)(model_dot16(z, directions + (k - d) * d, d, shift) >> shifts[k - d]);
+    }
+}
+
+static void model_linear16(const int16_t *z, const int16_t *slopes, int q, int d, int shift, int32_t *out)
+{
+    for (int o = 0; o < q; o++) {
+        out[o] += model_dot16(z, slopes + o * d, d, shift);
+    }
 }
 
 static uint32_t model_decay(uint32_t n, uint16_t gain, int shift, const uint16_t *powers)
