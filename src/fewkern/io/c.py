@@ -289,7 +289,7 @@ def _cells(described: Plan, rows: Any) -> Vector:
             raise ValueError(f"to_c_test: X has no column {absent[0]!r}, an input of the file.")
         rows = rows[list(names)]
     table = np.asarray(rows, dtype=object)
-    texts = {} if described.inputs is None else described.inputs.texts
+    texts = described.texts
     cells = np.empty(table.shape)
     for column in range(table.shape[1]):
         known = {text: float(number) for number, text in enumerate(texts.get(column, ()))}

@@ -329,7 +329,8 @@ class LearningWriter(CWriter):
             super()._sum(part, i)
             return
         n, t, own = self.name, self.dtype, self.learning
-        size, d, m = len(own.coef), self.plan.n_features, own.n_gaussians
+        size, d = len(own.coef), self.plan.n_features
+        m = size - 1 - len(own.linear)
         lines = [*self._prepare(part, i, d), "row[0] = 1;"]
         if m:
             lines += [f"for (int j = 0; j < {m}; j++) {{", f"    row[1 + j] = {self._kernel(part, i)};", "}"]

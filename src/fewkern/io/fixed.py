@@ -155,7 +155,7 @@ def fixed(described: Plan, caller: str) -> Fixed:
     value_unit = unit + 15 - product_shift
     factor_of = None if described.classes is None else described.classes.scores.factor
     return Fixed(
-        tuple(one.column for one in copies) or tuple(range(d)),
+        described.columns,
         shift,
         exponent,
         _fills(copies, shift, exponent),

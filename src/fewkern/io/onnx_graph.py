@@ -60,7 +60,7 @@ class Graph:
         self.nodes: list[Any] = []
         self.constants: dict[tuple[str, bytes], Any] = {}
         self.outputs: list[Any] = []
-        texts = {} if described.inputs is None else described.inputs.texts
+        texts = described.texts
         # the first version of the operators for texts that has tables from texts to numbers
         self.domains = {"": OPSET} | ({"ai.onnx.ml": 2} if texts else {})
         numbers = described.n_inputs - len(texts)

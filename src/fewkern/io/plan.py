@@ -168,6 +168,19 @@ class Plan:
         return self.n_features if self.inputs is None else self.inputs.count
 
     @property
+    def texts(self) -> dict[int, tuple[str, ...]]:
+        """Inputs that are texts, and their categories."""
+        return {} if self.inputs is None else self.inputs.texts
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The input that every feature belongs to."""
+        if self.inputs is None:
+            return tuple(range(self.n_features))
+        widths = [(one, 1) if isinstance(one, Copy) else (one.source, one.values.shape[1]) for one in self.inputs.parts]
+        return tuple(source.column for source, width in widths for _ in range(width))
+
+    @property
     def n_values(self) -> int:
         first = self.sums[0]
         return len(first.offset) if isinstance(first, Sum) else len(self.sums)
@@ -209,11 +222,7 @@ def shares(described: Plan, model: Any, caller: str) -> Shares:
     if part.bends is None:  # z is x over the length scale and the root of two, less a middle
         first = np.asarray(to_numpy(own.centers), float)[0]
         centers = part.vectors[0] + (centers - first) * math.sqrt(0.5)
-    columns: list[int] = []
-    for one in () if described.inputs is None else described.inputs.parts:
-        columns += [one.column] if isinstance(one, Copy) else [one.source.column] * one.values.shape[1]
-    columns = columns or list(range(described.n_features))
-    return Shares(part, centers, weights, tuple(columns), weights @ values_of(part, centers))
+    return Shares(part, centers, weights, described.columns, weights @ values_of(part, centers))
 
 
 def scored(described: Plan, part: Sum) -> Sum:
@@ -257,10 +266,6 @@ class Learning:
     """An entry of a row that is added for one coefficient at a time."""
     factor: float
     """Of the softmax of a classifier."""
-
-    @property
-    def n_gaussians(self) -> int:
-        return len(self.coef) - 1 - len(self.linear)
 
 
 def learning(model: Any, caller: str) -> Learning:
