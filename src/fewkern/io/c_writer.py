@@ -87,7 +87,9 @@ class CWriter:
         return c_number(value, self.dtype)
 
     def _array(self, what: str, values: Any, *, gaps: bool = False) -> str:
-        """A constant array, row by row; returns its name. With ``gaps`` entries may be NaN."""
+        """A constant array, row by row; returns its name, or 0 for None. With ``gaps`` entries may be NaN."""
+        if values is None:
+            return "0"
         values = np.asarray(values, dtype=float)
         texts = [["NAN" if gaps and np.isnan(v) else self._number(v) for v in row] for row in np.atleast_2d(values)]
         return self._constant(self.dtype, what, texts, np.dtype(DTYPES[self.dtype]).itemsize)
@@ -174,10 +176,9 @@ class CWriter:
             x = "t"
         if part.factor is None:
             return [*lines, f"const {t} *const z = {x};"]
-        shift = None if part.shift is None else self._array(f"shift{i}", part.shift)
-        factor = self._array(f"factor{i}", part.factor)
-        if shift is None:
-            lines += [f"{t} z[{part.vectors.shape[1]}];", self._turned(part, i, x, "z")]  # type: ignore[arg-type]
+        shift, factor = self._array(f"shift{i}", part.shift), self._array(f"factor{i}", part.factor)
+        if part.shift is None:
+            lines += [f"{t} z[{part.vectors.shape[1]}];", self._turned(part, i, x, "z")]
         elif part.factor.ndim == 1:
             lines += [f"{t} z[{d}];", f"{n}_scale({x}, {shift}, {factor}, {d}, z);"]
         else:
@@ -190,7 +191,7 @@ class CWriter:
     def _turned(self, part: Sum, i: int, source: str, target: str) -> str:
         """The statement that takes prepared columns to the metric."""
         d, d_metric, factor = self.plan.n_features, part.vectors.shape[1], self._array(f"factor{i}", part.factor)
-        directions = "0" if part.directions is None else self._array(f"directions{i}", part.directions)
+        directions = self._array(f"directions{i}", part.directions)
         return f"{self.name}_turn({source}, {factor}, {directions}, {d}, {d_metric}, {target});"
 
     def _sum(self, part: Sum, i: int) -> None:
@@ -285,16 +286,13 @@ class CWriter:
             lines.append(f"{n}_clip(z, {self._number(square_limit(16 * d, self.largest))}, {d});")
         centers, weights = self._array("centers", shares.centers), self._array("weights", shares.weights)
         columns = self._constant("int", "columns", [[str(one) for one in shares.columns]], np.dtype(np.intc).itemsize)
-        slopes = part.slopes if part.coef is not None else part.vectors
-        linear = "0" if slopes is None else self._array(f"slopes{i}", slopes)
+        linear = self._array(f"slopes{i}", part.vectors if part.coef is None else part.slopes)
         loop, start, metric = [], "center", "0, 0"
         if part.coef is not None:
             if bent:
                 loop, start = [f"{t} start[{d_metric}];", self._turned(part, i, "center", "start")], "start"
-                metric = f"{self._array(f'factor{i}', part.factor)}, "
-                metric += "0" if part.directions is None else self._array(f"directions{i}", part.directions)
-            arrays = [self._array(f"{what}{i}", getattr(part, what)) for what in ("vectors", "coef")]
-            arrays.append("0" if part.narrow is None else self._array(f"narrow{i}", part.narrow))
+                metric = f"{self._array(f'factor{i}', part.factor)}, {self._array(f'directions{i}', part.directions)}"
+            arrays = [self._array(f"{what}{i}", getattr(part, what)) for what in ("vectors", "coef", "narrow")]
             sizes = f"{self._array('nodes', _NODES)}, {len(part.vectors)}, {d_metric}, {q}"
             loop.append(f"{n}_along(z, {start}, {', '.join(arrays)}, {sizes}, pull);")
         sizes, x = f"{weights}[k], {d}, {d_metric}, {q}, out", "z" if part.coef is None or not bent else "t"
