@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,10 @@ def c_comment(text: str) -> str:
 
 def c_lines(numbers: list[str]) -> str:
     """Numbers with commas, in lines of readable length."""
-    lines, line = [], "   "
-    for text in numbers:
-        if len(line) + len(text) > 110 and line.strip():
-            lines.append(line)
-            line = "   "
-        line += f" {text},"
-    return "\n".join([*lines, line]).rstrip(",")
+    indent = "    "
+    return textwrap.fill(
+        ", ".join(numbers), 112, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
 
 
 def filled(text: str, words: dict[str, Any]) -> str:

@@ -86,7 +86,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether ``value`` has the type of a type hint.
+    """Whether ``value`` has the type of a type hint; the entries of lists, which no stored class has, are not read.
 
     Examples
     --------
