@@ -112,14 +112,6 @@ class Fixed:
         out = self.offset + (t[:, None, :] * self.slopes >> lost).sum(axis=2)
         return out + (kernels[:, :, None] * self.coef >> lost).sum(axis=1)
 
-    def proba(self, values: Integers) -> Integers:
-        """Probabilities in 1/32768 from the values of a classifier."""
-        assert self.probability is not None
-        if values.shape[1] == 1:
-            values = np.concatenate([np.zeros_like(values), values], axis=1)
-        parts = self.probability(values.max(axis=1, keepdims=True) - values)
-        return (parts << 15) // parts.sum(axis=1, keepdims=True)
-
 
 def fixed(described: Plan, caller: str) -> Fixed:
     """The numbers of a plan in fixed point; ``caller`` begins the error messages."""
