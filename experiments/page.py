@@ -17,7 +17,7 @@ from experiments.claims import CLAIMS, Claim, Evidence, Results
 from experiments.picture import picture
 from experiments.plan import Experiment, experiments
 from experiments.verdict import Entry, Verdict, count, entries, quantity
-from fewkern.io.save import write_atomically
+from fewkern.io.archive import write_atomically
 
 __all__ = ["write_pages"]
 

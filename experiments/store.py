@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from fewkern.io.save import write_atomically
+from fewkern.io.archive import write_atomically
 
 try:
     import fcntl

@@ -22,7 +22,7 @@ import numpy as np
 from experiments.data.formats import Arrays
 from experiments.data.sets import CONTENT, SOURCES
 from experiments.data.sources import File, Source, content_sha256
-from fewkern.io.save import write_atomically
+from fewkern.io.archive import write_atomically
 
 __all__ = ["DownloadError", "cache_folder", "cached_file", "download_set"]
 

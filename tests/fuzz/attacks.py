@@ -20,16 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
-import fewkern
-from fewkern import load, save
-from fewkern.datasets import make_banana
+from fewkern import load
 from fewkern.io import archive
 from tests.fuzz.lies import closed, entries, find, in_pipelines, longer_than_declared, opened, stretched, zipped
+from tests.fuzz.models import subjects
 
 fork = multiprocessing.get_context("fork")
 ZEROS = 2**27
@@ -53,24 +48,8 @@ class Loading:
 
 @functools.cache
 def intact() -> dict[str, bytes]:
-    """Files to change: of dense and of sparse vectors, with categories, with names of columns, of a table."""
-    X, y = make_banana(60)
-    grades = np.column_stack([X, np.arange(60) % 3])
-    columns = make_column_transformer((OrdinalEncoder(), [2]), (StandardScaler(), [0, 1]))
-    small = fewkern.FeatureVectorDiscriminant(max_vectors=4)
-    linear = fewkern.FeatureVectorDiscriminant(max_vectors=4, kernel="linear")
-    table = {"x0": X[:, 0], "word": np.where(X[:, 1] > 0, "up", "down")}
-    models = {
-        "dense": small.fit(X, y),
-        "sparse": linear.fit(sp.csr_array(np.where(X > 0.5, X, 0.0)), y),
-        "categories": make_pipeline(columns, fewkern.FeatureVectorDiscriminant(max_vectors=4)).fit(grades, y),
-        "expansion": small.expansion_,
-        "table": fewkern.TableModel(max_vectors=4, holdout=0).fit(table, y),
-        "density": fewkern.ForwardDensity(max_vectors=4).fit(X),
-        "centered": fewkern.FeatureVectorSelector(max_vectors=4, center=7).fit(X),
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        return {name: save(model, Path(folder) / name).read_bytes() for name, model in models.items()}
+    """Files to change, by the names of their models."""
+    return {subject.name: subject.content for subject in subjects()}
 
 
 Files = dict[str, bytes]
@@ -83,18 +62,18 @@ def objects(header: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 def bomb(method: int) -> Make:
     def make(content: Files) -> bytes:
-        return longer_than_declared(content["dense"], "a0.npy", bytes(ZEROS), method)
+        return longer_than_declared(content["FeatureVectorDiscriminant"], "a0.npy", bytes(ZEROS), method)
 
     return make
 
 
 def longer(content: Files) -> bytes:
-    return longer_than_declared(content["dense"], "a0.npy", b"more", zipfile.ZIP_STORED)
+    return longer_than_declared(content["FeatureVectorDiscriminant"], "a0.npy", b"more", zipfile.ZIP_STORED)
 
 
 def wide(columns: int) -> Make:
     def make(content: Files) -> bytes:
-        header, arrays = opened(content["sparse"])
+        header, arrays = opened(content["sparse-linear"])
         for node in find(header["model"], "shape"):
             node["shape"][1] = columns
         header["model"]["state"]["n_features_in_"] = columns
@@ -105,7 +84,7 @@ def wide(columns: int) -> Make:
 
 def shared_categories(count: int) -> Make:
     def make(content: Files) -> bytes:
-        header, arrays = opened(content["categories"])
+        header, arrays = opened(content["columns"])
         arrays["shared"] = np.arange(2.0**16)
         (encoder,) = objects(header, "OrdinalEncoder")
         encoder["categories"] = {"tuple": [{"array": "shared"}] * count}
@@ -116,7 +95,7 @@ def shared_categories(count: int) -> Make:
 
 def named_again(content: Files) -> bytes:
     """One array in a list, again and again."""
-    header, arrays = opened(content["dense"])
+    header, arrays = opened(content["FeatureVectorDiscriminant"])
     arrays["long"] = np.zeros(2**18)
     header["model"]["state"]["more_"] = {"tuple": [{"array": "long"}] * 1000}
     return closed(header, arrays)
@@ -124,7 +103,7 @@ def named_again(content: Files) -> bytes:
 
 def no_rows(content: Files) -> bytes:
     """No vectors, but of a thousand million columns."""
-    header, arrays = opened(content["expansion"])
+    header, arrays = opened(content["expansion-kernel"])
     state = header["model"]["state"]
     for name, shape in (("vectors", (0, 10**9)), ("coef", (0, 1))):
         arrays[state[name]["array"]] = np.zeros(shape)
@@ -143,15 +122,15 @@ def long_names(content: Files) -> bytes:
 
 def overlapping(content: Files) -> bytes:
     """Every member is the whole file."""
-    lying = bytearray(content["dense"])
-    for at in entries(content["dense"]).values():
+    lying = bytearray(content["FeatureVectorDiscriminant"])
+    for at in entries(content["FeatureVectorDiscriminant"]).values():
         struct.pack_into("<I", lying, at + 20, len(lying))
     return bytes(lying)
 
 
 def pipelines(depth: int) -> Make:
     def make(content: Files) -> bytes:
-        header, arrays = opened(content["dense"])
+        header, arrays = opened(content["FeatureVectorDiscriminant"])
         header["model"] = in_pipelines(header["model"], depth)
         return closed(header, arrays)
 
@@ -202,7 +181,7 @@ def long_center(rows: int) -> Make:
 
 
 def nested_densities(content: Files) -> bytes:
-    header, arrays = opened(content["dense"])
+    header, arrays = opened(content["FeatureVectorDiscriminant"])
     node = None
     for _ in range(100):
         node = {"object": "DensityClassifier", "state": {"estimator": node}}

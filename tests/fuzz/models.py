@@ -73,6 +73,7 @@ def models() -> Iterator[tuple[str, Any, Any, Any]]:
     yield "sparse-linear", fewkern.FeatureVectorDiscriminant(kernel="linear", max_vectors=4), some, y
     yield "sparse-gaussian", fewkern.FeatureVectorRegressor(kernel=Gaussian(1.0), max_vectors=4), some, t
     yield "greedy", fewkern.FeatureVectorSelector(rule="greedy", projection="symmetric", max_vectors=4), X, None
+    yield "centered", fewkern.FeatureVectorSelector(max_vectors=4, center=7), X, None
     back = fewkern.FeatureVectorPCA(n_components=2, max_vectors=5, fit_inverse_transform=True)
     yield "inverse", back, X, None
     yield "whitened", fewkern.ParzenDensity(scale="whiten"), X, None

@@ -36,11 +36,6 @@ def cut_bytes(content: bytes, rng: Generator) -> bytes:
     return (content[:a], content[b:], content[:a] + content[b:], content[:b] + content[a:])[int(rng.integers(4))]
 
 
-def insert_bytes(content: bytes, rng: Generator) -> bytes:
-    at = int(rng.integers(len(content)))
-    return content[:at] + rng.bytes(int(rng.integers(1, 64))) + content[at:]
-
-
 def change_members(content: bytes, rng: Generator) -> bytes:
     parts = list(members(content).items())
     i, j = (int(k) for k in rng.integers(0, len(parts), 2))
@@ -114,12 +109,10 @@ def _places(node: Any) -> list[tuple[Any, Any]]:
 
 
 def change_json(content: bytes, rng: Generator) -> bytes:
-    """One to three changes of the JSON header, with a right checksum."""
+    """One to three changes of the JSON header, format and version included, with a right checksum."""
     header, arrays = opened(content)
     for _ in range(int(rng.integers(1, 4))):
-        places = _places(header["model"]) if isinstance(header.get("model"), (dict, list)) else []
-        if not places:
-            break
+        places = _places(header)
         node, key = places[int(rng.integers(len(places)))]
         kind = int(rng.integers(8))
         if kind == 0:
@@ -144,21 +137,6 @@ def change_json(content: bytes, rng: Generator) -> bytes:
 
 def _has(node: Any, key: Any) -> bool:
     return key in node if isinstance(node, dict) else key < len(node)
-
-
-def change_head(content: bytes, rng: Generator) -> bytes:
-    """Another format, version or top, or JSON so deep that a parser may give up."""
-    header, arrays = opened(content)
-    if rng.integers(3) == 0:
-        depth = int(10 ** rng.uniform(1, 5.5))
-        begin, end = (("[", "]"), ('{"list": [', "]}"), ('{"object": "Gaussian", "state": {"length_scale": ', "}}"))[
-            int(rng.integers(3))
-        ]
-        text = '{"format": "fewkern model", "format_version": 1, "model": ' + begin * depth + "1" + end * depth + "}"
-        return zipped({"header.npy": archive._to_npy(np.frombuffer(text.encode(), dtype=np.uint8))})
-    key = str(rng.choice(["format", "format_version", "model", "fewkern"]))
-    header[key] = [NUMBERS[int(rng.integers(len(NUMBERS)))], str(rng.choice(TEXTS)), {}, [], None][int(rng.integers(5))]
-    return closed(header, arrays)
 
 
 def change_array(content: bytes, rng: Generator) -> bytes:
@@ -196,13 +174,11 @@ def change_array(content: bytes, rng: Generator) -> bytes:
 MUTATIONS: dict[str, Callable[[bytes, Generator], bytes]] = {
     "flip bytes": flip_bytes,
     "cut bytes": cut_bytes,
-    "insert bytes": insert_bytes,
     "members": change_members,
     "array headers": change_array_header,
     "JSON": change_json,
-    "head": change_head,
     "arrays": change_array,
     "lies": lie,
 }
 # Bytes are mostly noticed by the zip itself; the deeper changes are worth more of the loads.
-SHARES = np.array([2, 1, 1, 2, 3, 6, 1, 6, 4]) / 26
+SHARES = np.array([2, 1, 2, 3, 7, 6, 4]) / 25

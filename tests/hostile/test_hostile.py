@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from fewkern import FeatureVectorPCA, ForwardDensity, KernelClassifier, KernelRegressor, ParzenDensity
-from fewkern.datasets import make_banana
-from tests.checks.everyone import ALL, every, use
+from fewkern import FeatureVectorPCA, ParzenDensity
+from tests.checks.everyone import ALL, every
 from tests.hostile.inputs import CASES, KERNEL_CASES
 from tests.hostile.run import Trial, run
 
@@ -32,6 +31,7 @@ ONCE_WRONG = (
     "one class",
     "one weight 1e-300",
     "all weights 1e-300",
+    "weights from 1e-300 to 1e300",
     "weights of text",
     "wide, rank one",
     "labels as objects",
@@ -106,11 +106,3 @@ def test_a_refusal_and_a_warning_are_told_apart():
     assert run(Trial(ParzenDensity(), "", "constant column")).result == "warned"
     assert run(Trial(FeatureVectorPCA(), "", "no features")).result == "refused"
     assert run(Trial(FeatureVectorPCA(), "", "plain")).result == "answered"
-
-
-@pytest.mark.parametrize("estimator", [KernelClassifier, KernelRegressor, ForwardDensity])
-def test_weights_over_300_decades_leak_no_warning(estimator):
-    """Normal scores of no weight at all were infinite, and variances of it below zero."""
-    X, y = make_banana(60)
-    model = estimator(max_vectors=4).fit(X, y, sample_weight=np.geomspace(1e-200, 1e100, 60))
-    assert np.isfinite(use(model, X)).all()

@@ -17,7 +17,7 @@ from fewkern import (
     to_c,
 )
 from fewkern.datasets import make_banana
-from fewkern.io.c_text import c_comment, c_library, c_number, c_string
+from fewkern.io.c_text import c_comment, c_functions, c_library, c_number, c_string
 from fewkern.kernels import Linear
 from tests.io.running import CPP_COMPILER, STRICT, build, compile_library, compiled
 
@@ -94,14 +94,15 @@ def test_the_loops_compile_on_their_own(tmp_path, dtype):
     compile_library(tmp_path, text, options=options)
 
 
-def test_every_loop_is_used_by_some_model():
-    """A loop that no model calls would be dead code; one that is called but missing would not compile."""
+def test_every_function_is_used_by_some_model():
+    """One that no model calls would be dead code; one that is called but missing would not compile."""
     folder = Path(fewkern.io.__file__).parent
-    writer = "".join((folder / name).read_text() for name in ("c_writer.py", "c_learning.py", "fixed.py"))
-    kinds = {"gaussian", "own_gaussian", "laplacian", "polynomial", "spline"}
+    writer = "".join((folder / name).read_text() for name in ("c_writer.py", "fixed.py", "functions.c"))
+    by_name = {"gaussian", "own_gaussian", "laplacian", "polynomial", "spline"}
     for loop, text in c_library().items():
-        called = f"{{n}}_{loop}(" in writer or loop in kinds
+        called = re.search(rf"({{n}}|{{self.name}}|NAME)_{loop}\(", writer) or loop in by_name
         assert called or any(f"model_{loop}(" in other for other in c_library().values() if other != text), loop
+    assert all(re.search(rf'_copy\(\s*"{name}"', writer) for name in c_functions())
 
 
 def test_the_strictest_warnings_find_nothing(tmp_path, banana):

@@ -4,10 +4,11 @@ import functools
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.base import clone, is_regressor
 
 import fewkern
 from fewkern.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
+from tests.checks.everyone import public_estimators
 from tests.io.running import assert_exported, expected, run_sanitized
 
 KERNELS = {
@@ -19,8 +20,8 @@ KERNELS = {
     "linear": Linear(),
     "spline": LinearSpline(),
 }
-# estimator -> settings to export it with
-ESTIMATORS = {
+# Settings to export an estimator with, where those of every test do not do.
+SETTINGS = {
     "FeatureVectorSelector": [{"max_vectors": 3}, {"max_vectors": 3, "rule": "greedy", "projection": "symmetric"}],
     "FeatureVectorRegressor": [{"max_vectors": 6, "alpha": 1e-2}],
     "FeatureVectorDiscriminant": [{"max_vectors": 6, "alpha": 1e-2}],
@@ -33,31 +34,9 @@ ESTIMATORS = {
     "RecursiveSoftMargin": [{"n_components": 2, "max_vectors": 6, "alpha": 0.1}],
     "GraphEmbedding": [{"n_components": 2, "max_vectors": 6}],
     "ParzenDensity": [{}, {"scale": "whiten"}],
-    "ForwardDensity": [{}],
-    "ForwardConstrainedDensity": [{}],
-    "ReducedSetDensity": [{}],
-    "OrthogonalForwardDensity": [{}],
-    "DensityClassifier": [{}],
 }
 # The spline kernel is not bounded: with the penalties above coefficients cancel, and float has too few figures.
 STRONGER = {"SparseKernelFisher": {"alpha": 20.0}}
-# estimator -> why it cannot be exported
-EXCLUDED: dict[str, str] = {
-    "TableEncoder": "it only prepares rows",
-    "TableModel": "it takes tables; tests/tables/test_export.py exports it",
-}
-
-
-def public_estimators():
-    for name in fewkern.__all__:
-        value = getattr(fewkern, name)
-        if isinstance(value, type) and issubclass(value, BaseEstimator):
-            yield name
-
-
-def test_no_estimator_was_forgotten():
-    assert set(public_estimators()) == set(ESTIMATORS) | set(EXCLUDED)
-    assert all(EXCLUDED.values())
 
 
 @functools.cache
@@ -76,10 +55,9 @@ def samples():
 
 
 def cases():
-    for name, settings in ESTIMATORS.items():
-        estimator = getattr(fewkern, name)
+    for name, estimator in public_estimators().items():
         kernels = KERNELS if "kernel" in estimator().get_params() else {"": None}
-        for i, given in enumerate(settings):
+        for i, given in enumerate(SETTINGS.get(name, [{}])):
             for label, kernel in kernels.items():
                 if i and label not in ("", "gaussian"):
                     continue

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from fewkern import KernelClassifier, KernelRegressor, load, save, to_c, to_onnx
 from fewkern.core.expansion import Standardization
@@ -97,13 +95,6 @@ def test_tables_that_columns_share_are_written_once(rng):
     assert f"Constants: {8 * (7 * 42 + 40 + 1 + 4) + 4 * 120} bytes of double and int." in text
 
 
-@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()])
-def test_scalers_before_it(scaler, rng, tmp_path):
-    X = single(table(rng, 120))
-    model = make_pipeline(scaler, KernelRegressor(max_vectors=8)).fit(X, np.sin(X[:, 0]) + X[:, 1])
-    assert_exported(tmp_path, model, around(X, rng), {"double": 1e-11, "float": 1e-3})
-
-
 def test_a_scaler_moves_the_knots(rng):
     """It costs nothing in a file: the knots are written in the units of the samples."""
     X = table(rng)
@@ -151,7 +142,7 @@ def test_what_the_sums_of_a_file_share_is_written_once(noisy):
     assert len(re.findall(r"static const double model_knots", text)) == 2  # of the model, of its novelty
     assert len(re.findall(r"static const double model_vectors", text)) == 2  # of the model, of its novelty
     nodes = [node.op_type for node in to_onnx(model, coverage=0.8, false_alarms=0.1).graph.node]
-    assert nodes.count("Unsqueeze") == 5  # two preparations, and distances of three sums
+    assert nodes.count("Unsqueeze") == 3  # a sample for both preparations, and distances of two sums
 
 
 def test_what_a_function_lacks_is_not_written(rng):
@@ -161,13 +152,6 @@ def test_what_a_function_lacks_is_not_written(rng):
     }
     bare = to_c(function(rng, X, **SHAPES["bare"]))
     assert not re.search("narrow|directions|slopes|own_gaussian", bare)
-
-
-def test_what_a_file_says_of_itself(classes):
-    _, _, model = classes
-    title = f"KernelClassifier, Gaussians in a learned metric, {model.n_vectors_} vectors of 3 features"
-    assert title in to_c(model)
-    assert title in to_onnx(model).doc_string
 
 
 def test_coefficients_that_cancel_are_warned_of(rng):

@@ -4,9 +4,7 @@ import copy
 import json
 import multiprocessing
 import os
-import resource
 import signal
-import sys
 import threading
 from dataclasses import replace
 
@@ -19,7 +17,7 @@ from fewkern.core.conformal import HeldOutScores, Intervals
 from fewkern.datasets import make_banana
 from fewkern.density.classes import ClassMixtures
 from fewkern.io import ModelFileError, archive
-from fewkern.io.save import write_atomically
+from fewkern.io.archive import write_atomically
 from fewkern.kernels import Function, Gaussian, Precomputed
 from tests.fuzz.lies import GONE, members, opened, put, tamper, zipped
 
@@ -30,12 +28,6 @@ fork = multiprocessing.get_context("fork")
 @pytest.fixture(scope="module")
 def small():
     return fewkern.FeatureVectorDiscriminant(max_vectors=5, alpha=1e-2).fit(X, y)
-
-
-@pytest.fixture(scope="module")
-def large():
-    rng = np.random.default_rng(0)
-    return fewkern.ParzenDensity(bandwidth=0.5).fit(rng.normal(size=(4000, 20)))
 
 
 @pytest.fixture
@@ -327,29 +319,6 @@ def test_a_writer_killed_halfway_through_the_bytes(file):
     assert process.exitcode == -signal.SIGKILL
     assert file.read_bytes() == before
     load(file)
-
-
-def limited(model, path, limit, result):
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    try:
-        save(model, path)
-    except OSError as error:
-        result.put(error.errno)
-    else:
-        result.put(0)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
-def test_no_room_for_the_file(file, large):
-    """The system refuses to write more than 1,000 bytes: the old model stays, and no rest of the new one."""
-    before, result = file.read_bytes(), fork.Queue()
-    process = fork.Process(target=limited, args=(large, file, 1000, result))
-    process.start()
-    assert result.get(timeout=60) > 0
-    process.join()
-    assert file.read_bytes() == before
-    assert [p.name for p in file.parent.iterdir()] == [file.name]
 
 
 def as_nobody(model, path, result):

@@ -44,8 +44,8 @@ def test_large_models_load_within_the_promise(name, tmp_path):
 
 def test_a_member_that_ends_early(tmp_path):
     path = tmp_path / "short.npz"
-    raw = bytearray(intact()["dense"])
-    size = entries(intact()["dense"])["a0.npy"] + 24
+    raw = bytearray(intact()["FeatureVectorDiscriminant"])
+    size = entries(intact()["FeatureVectorDiscriminant"])["a0.npy"] + 24
     raw[size] += 1
     path.write_bytes(bytes(raw))
     with pytest.raises(ModelFileError, match="a member does not have its declared size"):

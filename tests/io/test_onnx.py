@@ -3,11 +3,9 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, ForwardDensity, to_onnx
+from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor, to_onnx
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.io.onnx_graph import OPSET
 from fewkern.kernels import Gaussian, LinearSpline
@@ -67,18 +65,6 @@ def test_any_number_of_rows(onnx, n, banana):
         "decision": (n, 1),
         "variable": (n, 1),
     }
-
-
-def test_feature_names(onnx, banana):
-    pd = pytest.importorskip("pandas")
-    X, y, _ = banana
-    frame = pd.DataFrame(X, columns=["length", "width"])
-    for model in (
-        FeatureVectorDiscriminant(max_vectors=3),
-        make_pipeline(StandardScaler(), ForwardDensity(bandwidth=0.5)),
-    ):
-        facts = {entry.key: entry.value for entry in to_onnx(model.fit(frame, y)).metadata_props}
-        assert json.loads(facts["feature_names"]) == ["length", "width"]
 
 
 def test_labels_that_do_not_fit(onnx, rng):

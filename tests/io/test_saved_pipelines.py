@@ -132,20 +132,6 @@ def test_columns_by_name_are_found_in_any_order_and_columns_that_a_function_chos
         other.predict(table.drop(columns="wood"))
 
 
-def test_unknown_categories_are_what_they_were(frame, tmp_path):
-    table, y = frame
-    new = table.assign(wood="oak")
-    for handle in ("ignore", "error"):
-        columns = make_column_transformer((OneHotEncoder(handle_unknown=handle), ["wood"]), ("passthrough", ["x"]))
-        model = make_pipeline(columns, MODEL).fit(table, y)
-        other = again(model, tmp_path)
-        if handle == "ignore":
-            np.testing.assert_array_equal(other.predict_proba(new), model.predict_proba(new))
-        else:
-            with pytest.raises(ValueError, match="Found unknown categories"):
-                other.predict(new)
-
-
 @pytest.mark.parametrize("mark", ["?", None])
 def test_what_an_imputer_takes_for_missing(mark, tmp_path):
     rows = np.array([["a", "x"], [mark, "y"], ["b", "x"]] * 20, dtype=object)

@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 
 import fewkern
 from fewkern import FeatureVectorSelector
 from fewkern.arrays import storable as registry
-from fewkern.arrays.storable import floats, indices, samples, storable, stored_classes
+from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.datasets import make_banana
 from fewkern.io.archive import Budget
-from fewkern.io.records import Reader, Writer, fits
+from fewkern.io.save import Reader, Writer
+from fewkern.io.trial import fits
 
 
 @pytest.fixture
@@ -45,14 +45,6 @@ def register():
 
 def cloud(**changes):
     return {"points": np.zeros((3, 2)), "masses": np.ones(3), **changes}
-
-
-def test_every_public_estimator_is_registered():
-    public = [getattr(fewkern, name) for name in fewkern.__all__]
-    estimators = [value for value in public if isinstance(value, type) and issubclass(value, BaseEstimator)]
-    assert len(estimators) >= 16
-    for cls in estimators:
-        assert stored_classes()[cls.__name__].cls is cls
 
 
 def test_a_name_belongs_to_one_class(known):
@@ -138,10 +130,8 @@ def test_an_array_that_is_used_twice_is_stored_once():
         ((1, 2.0), tuple[int, float], True),
         ((1,), tuple[int, float], False),
         ([1], tuple[int, ...], False),
-        (["a"], list[str], True),
-        ([1], list[str], False),
-        ({"a": [1.0]}, dict[str, list[float]], True),
-        ({1: [1.0]}, dict[str, list[float]], False),
+        ({"a": (1.0,)}, dict[str, tuple[float, ...]], True),
+        ({1: (1.0,)}, dict[str, tuple[float, ...]], False),
         (np.ones(1), np.ndarray[Any, Any], True),
         ([1.0], np.ndarray[Any, Any], False),
         (object(), Any, True),

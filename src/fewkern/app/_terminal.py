@@ -229,7 +229,7 @@ def write_frames(frames: Iterable[Any], path: Path | None, no_formulas: bool = F
 
     ``no_formulas``: texts that a spreadsheet program would take for formulas get an apostrophe.
     """
-    from fewkern.io.save import write_atomically
+    from fewkern.io.archive import write_atomically
 
     frames = _without_formulas(frames) if no_formulas else frames
     if path is None:

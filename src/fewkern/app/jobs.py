@@ -18,7 +18,7 @@ from fewkern.arrays.frames import FrameParts
 from fewkern.base import path_of, vectors_moved
 from fewkern.datasets import make_banana
 from fewkern.io import load
-from fewkern.io.save import write_atomically
+from fewkern.io.archive import write_atomically
 from fewkern.plotting import WaterfallDisplay
 from fewkern.reporting import ReportSettings
 from fewkern.reporting.evaluation import wilson

@@ -13,13 +13,12 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.arrays.namespace import to_numpy
 from fewkern.core.expansion import Preparing
-from fewkern.io.c_learning import LearningWriter, learning
-from fewkern.io.c_text import c_header, c_lines, c_number
-from fewkern.io.c_writer import CWriter
+from fewkern.io.archive import write_atomically
+from fewkern.io.c_text import c_header, c_lines, c_number, from_file
+from fewkern.io.c_writer import CWriter, LearningWriter
 from fewkern.io.describe import inner_model, plan
 from fewkern.io.fixed import FixedWriter, fixed
-from fewkern.io.plan import DTYPES, ROUNDING, Plan, Vector, shares
-from fewkern.io.save import write_atomically
+from fewkern.io.plan import DTYPES, ROUNDING, Plan, Vector, learning, shares
 
 # Rows of the program, spread over those that it is given.
 _ROWS = 20
@@ -190,13 +189,7 @@ def arduino_sketch(described: Plan, name: str, header: str, dtype: str) -> str:
         lines += [f"float out[{name}_N_VALUES];", f"{name}_dequantize(whole, out);"] if whole else []
         lines += [f"for (int i = 0; i < {name}_N_VALUES; i++) {{", "    Serial.println(out[i], 6);", "}"]
     words = {"VERSION": __version__, "COUNT": described.n_inputs, "ANSWER": answer, "T": given, "NAME": name}
-    return _filled("sketch.ino", words | {"HEADER": header, "BODY": "\n    ".join(lines)})
-
-
-def _filled(file: str, words: dict[str, Any]) -> str:
-    """The text of a file beside this one, with other text in place of some words."""
-    text = Path(__file__).with_name(file).read_text(encoding="ascii")
-    return re.sub(rf"(?<![A-Za-z_])({'|'.join(words)})(?![A-Za-z])", lambda m: str(words[m[0]]), text)
+    return from_file("sketch.ino", words | {"HEADER": header, "BODY": "\n    ".join(lines)})
 
 
 def to_c_test(
@@ -267,7 +260,7 @@ def to_c_test(
     words |= {"X_TYPE": "int16_t", "Y_TYPE": "int32_t"} if dtype == "int16" else {"X_TYPE": dtype, "Y_TYPE": dtype}
     words |= {"N_X": cells.size, "N_Y": truth.size, "X_ROWS": c_lines(x), "Y_ROWS": c_lines(y)}
     words["CALL"] = call.format(name=name, x=f"{name}_test_x + {cells.shape[1]} * i")
-    text = _filled("selftest.c", words)
+    text = from_file("selftest.c", words)
     if dtype != "int16" and np.isnan(cells).any():
         text = text.replace("#include", "#include <math.h>\n#include", 1)
     if path is not None:
@@ -296,7 +289,7 @@ def _cells(described: Plan, rows: Any) -> Vector:
             raise ValueError(f"to_c_test: X has no column {absent[0]!r}, an input of the file.")
         rows = rows[list(names)]
     table = np.asarray(rows, dtype=object)
-    texts = {} if described.inputs is None else described.inputs.texts
+    texts = described.texts
     cells = np.empty(table.shape)
     for column in range(table.shape[1]):
         known = {text: float(number) for number, text in enumerate(texts.get(column, ()))}

@@ -1,10 +1,12 @@
-"""What C files are made of: numbers, texts and comments, the head, and the functions of ``loops.c``."""
+"""What C files are made of: numbers, texts and comments, the head, and functions that are there in C."""
 
 from __future__ import annotations
 
 import functools
 import re
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,13 +56,26 @@ def c_comment(text: str) -> str:
 
 def c_lines(numbers: list[str]) -> str:
     """Numbers with commas, in lines of readable length."""
-    lines, line = [], "   "
-    for text in numbers:
-        if len(line) + len(text) > 110 and line.strip():
-            lines.append(line)
-            line = "   "
-        line += f" {text},"
-    return "\n".join([*lines, line]).rstrip(",")
+    indent = "    "
+    return textwrap.fill(
+        ", ".join(numbers), 112, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def filled(text: str, words: dict[str, Any]) -> str:
+    """A text with others in place of words in capitals."""
+    return re.sub(rf"(?<![A-Za-z_])({'|'.join(words)})(?![A-Za-z])", lambda m: str(words[m[0]]), text)
+
+
+def from_file(file: str, words: dict[str, Any]) -> str:
+    """The text of a file beside this one, with these words in place."""
+    return filled(Path(__file__).with_name(file).read_text(encoding="ascii"), words)
+
+
+def c_words(dtype: str) -> dict[str, str]:
+    """The type of numbers, and the functions of ``math.h`` for it."""
+    suffix = "f" if dtype == "float" else ""
+    return {"T": dtype} | {word: word.lower() + suffix for word in ("EXP", "LOG", "FABS", "SQRT", "ERF", "ERFC")}
 
 
 @functools.cache
@@ -71,6 +86,14 @@ def c_library() -> dict[str, str]:
     return {re.search(r"model_(\w+)\(", function)[1]: function for function in found}  # type: ignore[index]
 
 
+@functools.cache
+def c_functions() -> dict[str, tuple[str, str]]:
+    """What the functions of ``functions.c`` do, and their text, by name."""
+    text = Path(__file__).with_name("functions.c").read_text(encoding="ascii")
+    found = re.findall(r"^/\* (.*) \*/\n(.*NAME_(\w+)\((?:.*\n)+?}\n)", text, flags=re.MULTILINE)
+    return {name: (meaning, function) for meaning, function, name in found}
+
+
 def c_loops(functions: str, name: str, dtype: str) -> list[str]:
     """The functions of ``loops.c`` that ``functions`` call, and those that they call, in the order of that file."""
     library = c_library()
@@ -79,13 +102,8 @@ def c_loops(functions: str, name: str, dtype: str) -> list[str]:
         other for loop in wanted for other in library if f"model_{other}(" in library[loop] and other not in wanted
     }:
         wanted |= more
-    suffix = "f" if dtype == "float" else ""
-    words = {"T": dtype} | {word: word.lower() + suffix for word in ("EXP", "LOG", "FABS", "SQRT", "ERF", "ERFC")}
-    return [
-        re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], library[loop]).replace("model_", f"{name}_")
-        for loop in library
-        if loop in wanted
-    ]
+    words = c_words(dtype)
+    return [filled(library[loop], words).replace("model_", f"{name}_") for loop in library if loop in wanted]
 
 
 def _about_numbers(described: Plan, name: str) -> list[str]:
@@ -143,23 +161,8 @@ def c_head(
         ]
     sizes += [f"{name}_N_STATE = {state}"] if state else []
     declared = "\n".join(f"{signature};" for signature, _ in prototypes)
-    return f"""/*
-{comment}
- */
-#include <{needed}>
-
-#ifndef {name}_DECLARED
-#define {name}_DECLARED
-#ifdef __cplusplus
-extern "C" {{
-#endif
-enum {{ {", ".join(sizes)} }};
-{declared}
-#ifdef __cplusplus
-}}
-#endif
-#endif /* {name}_DECLARED */
-"""
+    words = {"COMMENT": comment, "NEEDED": needed, "SIZES": ", ".join(sizes), "FUNCTIONS": declared, "NAME": name}
+    return from_file("head.h", words)
 
 
 def c_header(text: str, name: str) -> str:

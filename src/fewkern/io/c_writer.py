@@ -1,19 +1,21 @@
-"""The text of a C file for one plan.
+"""The text of a C file for one plan, and of one that goes on learning where it runs, by recursive least squares.
 
-The loops are C functions in ``loops.c``. This module copies those that a model needs, and writes its numbers and the
-functions that a user calls.
+The loops are C functions in ``loops.c``, and what a user calls is in ``functions.c``. This module copies what a model
+needs, and writes its numbers and its sums.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
-from fewkern.io.c_text import c_head, c_lines, c_loops, c_number, c_string
-from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, LogSum, Plan, Shares, Sum, Vector
+from fewkern.io.c_text import c_functions, c_head, c_lines, c_loops, c_number, c_string, c_words, filled
+from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, Learning, LogSum, Plan, Shares, Sum, Vector
 
 # Nodes and weights on [0, 1] for Gaussians along a short way, as in arrays.line_integrals.
 _NODES = np.polynomial.legendre.leggauss(8) * np.array([[0.5], [0.5]]) + np.array([[0.5], [0.0]])
@@ -24,7 +26,6 @@ class CWriter:
 
     def __init__(self, described: Plan, name: str, dtype: str, shares: Shares | None = None) -> None:
         self.plan, self.name, self.dtype, self.shares = described, name, dtype, shares
-        self.value_type = dtype
         self.largest = float(np.finfo(DTYPES[dtype]).max) if dtype in DTYPES else 0.0
         self.nbytes = self.n_state = 0
         self.constants: list[str] = []
@@ -32,6 +33,15 @@ class CWriter:
         self.arrays: dict[tuple[str, str], str] = {}
         self.prototypes: list[tuple[str, str]] = []
         self.functions: list[str] = []
+        self.words: dict[str, Any] = {
+            **c_words(dtype),
+            "S": dtype,
+            "INPUTS": described.n_inputs,
+            "VALUES": described.n_values,
+            "SCORES": described.n_scores,
+            "CLASSES": 0 if described.classes is None else len(described.classes.labels),
+            "SUM": f"{name}_sum0" if isinstance(described.sums[0], Sum) else f"{name}_sums",
+        }
         # the sums see the sample itself, or the features that are made of it
         self.sample = "x" if described.inputs is None else "u"
 
@@ -44,34 +54,42 @@ class CWriter:
                 self._sum(part, i)
             else:
                 self._log_sum(part, i)
+        if plan.classes is not None and not isinstance(plan.sums[0], Sum):
+            lines = [f"out[{i}] = {n}_sum{i}(x);" for i in range(len(plan.sums))]
+            self._function(f"static void {n}_sums(const {t} *x, {t} *out)", lines)
         if plan.values == "log_density":
-            self._public(f"{t} {n}_log_density(const {t} *x)", "logarithm of the density", [f"return {n}_sum0(x);"])
+            self._copy("log_density")
         elif plan.values is not None:
-            signature = f"void {n}_{plan.values}(const {t} *x, {t} *out)"
-            self._public(signature, f"{plan.n_values} value(s) to out", self._values("out"))
+            self._copy("values", plan.values)
         if plan.classes is not None:
             self._class_functions(plan.classes)
         if plan.bounds is not None:
             self._bounds(plan.bounds, len(plan.sums))
         if plan.set_threshold is not None:
-            self._set(plan.set_threshold)
+            self._copy("predict_set", COVERAGE=f"{plan.coverage:g}", THRESHOLD=self._number(plan.set_threshold))
         if plan.novelty is not None:
             self._novelty(plan.novelty, len(plan.sums) + 1)
         if self.shares is not None:
             self._explain(self.shares, len(plan.sums) + 2)
         self._more()
         functions = "\n".join(self.functions)
-        head = c_head(plan, n, self._about_size(), self.prototypes, self.n_state)
-        return "\n".join([head, *self.constants, *c_loops(functions, n, t), functions])
+        head = c_head(plan, n, self._about_size(), self.prototypes, self.n_state, self._formats())
+        return "\n".join([head, *self.constants, *c_loops(functions, n, self.words["T"]), functions])
 
     def _more(self) -> None:
         """For writers that add functions."""
+
+    def _formats(self) -> list[str] | None:
+        """What ``x`` holds, where these are whole numbers."""
+        return None
 
     def _number(self, value: float) -> str:
         return c_number(value, self.dtype)
 
     def _array(self, what: str, values: Any, *, gaps: bool = False) -> str:
-        """A constant array, row by row; returns its name. With ``gaps`` entries may be NaN."""
+        """A constant array, row by row; returns its name, or 0 for None. With ``gaps`` entries may be NaN."""
+        if values is None:
+            return "0"
         values = np.asarray(values, dtype=float)
         texts = [["NAN" if gaps and np.isnan(v) else self._number(v) for v in row] for row in np.atleast_2d(values)]
         return self._constant(self.dtype, what, texts, np.dtype(DTYPES[self.dtype]).itemsize)
@@ -84,13 +102,23 @@ class CWriter:
             self.constants.append(f"static const {kind} {self.name}_{what}[{size}] = {{\n{rows}\n}};\n")
         return self.arrays[kind, rows]
 
+    def _texts(self, what: str, texts: Iterable[Any]) -> None:
+        literals = [c_string(str(text)) for text in texts]
+        rows = ",\n    ".join(literals)
+        self.constants.append(f"static const char *const {self.name}_{what}[{len(literals)}] = {{\n    {rows}\n}};\n")
+
     def _function(self, signature: str, lines: list[str]) -> None:
         body = "".join(f"    {line}\n" for line in lines)
         self.functions.append(f"{signature}\n{{\n{body}}}\n")
 
-    def _public(self, signature: str, meaning: str, lines: list[str]) -> None:
-        self.prototypes.append((signature, meaning))
-        self._function(signature, lines)
+    def _copy(self, function: str, name: str | None = None, **words: Any) -> None:
+        """A function of ``functions.c`` with these words in place, and with another name if one is given."""
+        meaning, text = c_functions()[function]
+        words = {**self.words, **words, "NAME": self.name}
+        text = filled(text.replace(f"NAME_{function}(", f"NAME_{name or function}("), words)
+        if not text.startswith("static "):
+            self.prototypes.append((text.split("\n")[0], filled(meaning, words)))
+        self.functions.append(text)
 
     def _inputs(self, inputs: Inputs) -> None:
         """The function that makes the features ``u`` of the inputs ``x``, and the one that knows texts."""
@@ -117,15 +145,10 @@ class CWriter:
     def _codes(self, texts: dict[int, tuple[str, ...]]) -> None:
         n, lines = self.name, []
         for column, categories in sorted(texts.items()):
-            names = ",\n    ".join(c_string(text) for text in categories)
-            count = len(categories)
-            self.constants.append(f"static const char *const {n}_texts{column}[{count}] = {{\n    {names}\n}};\n")
-            lines += [f"if (input == {column}) {{", f"    return {n}_find(text, {n}_texts{column}, {count});", "}"]
-        self._public(
-            f"int {n}_code(int input, const char *text)",
-            "what to put into x[input] for a text, -1 if it is none of its categories",
-            [*lines, "return -1;"],
-        )
+            self._texts(f"texts{column}", categories)
+            found = f"{n}_find(text, {n}_texts{column}, {len(categories)})"
+            lines += [f"if (input == {column}) {{", f"    return {found};", "}"]
+        self._copy("code", CASES="\n    ".join(lines))
 
     def _bent(self, bends: tuple[tuple[Vector, Vector], ...], i: int) -> str:
         """The statement that makes ``t`` from the features; tables that features share are written once."""
@@ -153,10 +176,9 @@ class CWriter:
             x = "t"
         if part.factor is None:
             return [*lines, f"const {t} *const z = {x};"]
-        shift = None if part.shift is None else self._array(f"shift{i}", part.shift)
-        factor = self._array(f"factor{i}", part.factor)
-        if shift is None:
-            lines += [f"{t} z[{part.vectors.shape[1]}];", *self._turned(part, i, x, "z")]  # type: ignore[arg-type]
+        shift, factor = self._array(f"shift{i}", part.shift), self._array(f"factor{i}", part.factor)
+        if part.shift is None:
+            lines += [f"{t} z[{part.vectors.shape[1]}];", self._turned(part, i, x, "z")]
         elif part.factor.ndim == 1:
             lines += [f"{t} z[{d}];", f"{n}_scale({x}, {shift}, {factor}, {d}, z);"]
         else:
@@ -166,15 +188,11 @@ class CWriter:
             lines.append(f"{n}_clip(z, {self._number(square_limit(d, self.largest))}, {d});")
         return lines
 
-    def _turned(self, part: Sum, i: int, source: str, target: str) -> list[str]:
-        """Statements that take prepared columns to the metric."""
-        n, d, d_metric = self.name, self.plan.n_features, part.vectors.shape[1]
-        lines = [f"{n}_stretch({source}, {self._array(f'factor{i}', part.factor)}, {d}, {target});"]
-        if part.directions is not None:
-            directions = self._array(f"directions{i}", part.directions)
-            lines += [f"for (int i = {d}; i < {d_metric}; i++) {{", f"    {target}[i] = 0;", "}"]
-            lines.append(f"{n}_linear({source}, {directions}, {d_metric - d}, {d}, {target} + {d});")
-        return lines
+    def _turned(self, part: Sum, i: int, source: str, target: str) -> str:
+        """The statement that takes prepared columns to the metric."""
+        d, d_metric, factor = self.plan.n_features, part.vectors.shape[1], self._array(f"factor{i}", part.factor)
+        directions = self._array(f"directions{i}", part.directions)
+        return f"{self.name}_turn({source}, {factor}, {directions}, {d}, {d_metric}, {target});"
 
     def _sum(self, part: Sum, i: int) -> None:
         n, t = self.name, self.dtype
@@ -214,50 +232,27 @@ class CWriter:
         lines.append(f"return {n}_log_sum(z, {', '.join(arrays)}, {m}, {d}, {lowest});")
         self._function(f"static {t} {n}_sum{i}(const {t} *x)", lines)
 
-    def _values(self, target: str) -> list[str]:
-        """Statements that write all values to ``target``."""
-        if isinstance(self.plan.sums[0], Sum):
-            return [f"{self.name}_sum0(x, {target});"]
-        return [f"{target}[{i}] = {self.name}_sum{i}(x);" for i in range(len(self.plan.sums))]
-
     def _class_functions(self, classes: Classes) -> None:
-        n, t, count, s = self.name, self.dtype, len(classes.labels), self.plan.n_scores
-        value = self.value_type
-        names = ",\n    ".join(c_string(str(label)) for label in classes.labels)
-        self.constants.append(f"static const char *const {n}_classes[{count}] = {{\n    {names}\n}};\n")
-        signature = f"void {n}_decision(const {t} *x, {value} *out)"
-        self._public(signature, f"{s} score(s) to out", self._scores(classes.scores))
-        decide = f"return {n}_largest(scores, {count});" if s > 1 else "return scores[0] > 0;"
-        lines = [f"{value} scores[{s}];", f"{n}_decision(x, scores);", decide]
-        self._public(f"int {n}_predict(const {t} *x)", f"number of the class, 0 to {count - 1}", lines)
+        count, scores = len(classes.labels), classes.scores
+        self._texts("classes", classes.labels)
+        if scores.weights is not None:
+            weights = self._array("score_weights", scores.weights.T)
+            zero = np.zeros(self.plan.n_scores)
+            offset = self._array("score_offset", zero if scores.offset is None else scores.offset)
+            self._copy("weighted_decision", "decision", WEIGHTS=weights, OFFSET=offset)
+        elif scores.offset is not None:
+            self._copy("moved_decision", "decision", OFFSET=self._array("score_offset", scores.offset))
+        else:
+            self._copy("decision")
+        best = f"{self.name}_largest(scores, {count})" if self.plan.n_scores > 1 else "scores[0] > 0"
+        self._copy("predict", BEST=best, LAST=count - 1)
         if classes.probable:
-            self._proba(classes)
-        self._public(
-            f"const char *{n}_class_name(int number)",
-            "label of a class, 0 if there is no such class",
-            [f"return number >= 0 && number < {count} ? {n}_classes[number] : 0;"],
-        )
+            self._proba(scores)
+        self._copy("class_name")
 
-    def _scores(self, scores: ClassScores) -> list[str]:
-        """Statements that write the scores to ``out``."""
-        n, q, s = self.name, self.plan.n_values, self.plan.n_scores
-        if scores.weights is None:
-            if scores.offset is None:
-                return self._values("out")
-            return [*self._values("out"), f"{n}_add(1, {self._array('score_offset', scores.offset)}, {s}, out);"]
-        weights = self._array("score_weights", scores.weights.T)
-        offset = self._array("score_offset", np.zeros(s) if scores.offset is None else scores.offset)
-        return [
-            f"{self.dtype} values[{q}];",
-            *self._values("values"),
-            f"{n}_start({offset}, {s}, out);",
-            f"{n}_linear(values, {weights}, {s}, {q}, out);",
-        ]
-
-    def _proba(self, classes: Classes) -> None:
+    def _proba(self, scores: ClassScores) -> None:
         """The function that turns scores into probabilities."""
-        n, t, scores, count = self.name, self.dtype, classes.scores, len(classes.labels)
-        lines = [f"{n}_decision(x, out);"]
+        n, count, lines = self.name, self.words["CLASSES"], []
         if self.plan.n_scores == 1:
             slope, level = scores.shares or (0.0, 0.0)
             lines.append(f"{n}_two(out, {self._number(slope)}, {self._number(level)});")
@@ -265,74 +260,99 @@ class CWriter:
             lines.append(f"{n}_softmax(out, {count}, {self._number(scores.factor)});")
         else:
             lines.append(f"{n}_shares(out, {count});")
-        self._public(f"void {n}_predict_proba(const {t} *x, {t} *out)", f"{count} probabilities to out", lines)
+        self._copy("predict_proba", LINK="\n    ".join(lines))
 
     def _bounds(self, bounds: Bounds, i: int) -> None:
-        n, t, q = self.name, self.dtype, self.plan.n_values
-        ends = f"{self._array('lower_end', bounds.lower)}, {self._array('upper_end', bounds.upper)}"
-        lines = [f"{t} values[{q}];", *self._values("values")]
+        words: dict[str, Any] = {"COVERAGE": f"{self.plan.coverage:g}", "ENDS": 2 * self.plan.n_values}
+        words |= {"LOWER": self._array("lower_end", bounds.lower), "UPPER": self._array("upper_end", bounds.upper)}
         if bounds.scale is None or bounds.limits is None:
-            lines.append(f"{n}_bounds(values, {ends}, {q}, out);")
-        else:
-            self._sum(bounds.scale, i)
-            least, most = self._array("least_scale", bounds.limits[0]), self._array("most_scale", bounds.limits[1])
-            lines = [f"{t} scale[{q}];", *lines, f"{n}_sum{i}(x, scale);"]
-            lines.append(f"{n}_scaled_bounds(values, {ends}, scale, {least}, {most}, {q}, out);")
-        of = f"of coverage {self.plan.coverage:g}"
-        meaning = f"lower and upper bound of every value, {of}, to out ({2 * q} numbers)"
-        self._public(f"void {n}_interval(const {t} *x, {t} *out)", meaning, lines)
-
-    def _set(self, threshold: float) -> None:
-        n, t, count = self.name, self.dtype, len(self.plan.classes.labels)  # type: ignore[union-attr]
-        lines = [f"{t} proba[{count}];", f"{n}_predict_proba(x, proba);"]
-        lines.append(f"return {n}_members(proba, {count}, {self._number(threshold)}, out);")
-        of = f"of coverage {self.plan.coverage:g}"
-        meaning = f"1 for every class in the set {of}, else 0, to out; how many there are"
-        self._public(f"int {n}_predict_set(const {t} *x, int *out)", meaning, lines)
+            self._copy("interval", **words)
+            return
+        self._sum(bounds.scale, i)
+        least, most = self._array("least_scale", bounds.limits[0]), self._array("most_scale", bounds.limits[1])
+        self._copy("scaled_interval", "interval", SCALE=f"{self.name}_sum{i}", LEAST=least, MOST=most, **words)
 
     def _novelty(self, features: Sum, i: int) -> None:
-        n, t, m = self.name, self.dtype, len(features.offset)
         self._sum(features, i)
-        lines = [f"{t} z[{m}];", f"{n}_sum{i}(x, z);", f"return {n}_unexplained(z, {m});"]
-        self._public(f"{t} {n}_novelty(const {t} *x)", "how unlike the training samples, 0 to 1", lines)
-        self._public(
-            f"int {n}_is_novel(const {t} *x)",
-            f"1 if the novelty is above that of all but {self.plan.false_alarms:g} of usual samples, else 0",
-            [f"return {n}_novelty(x) > {self._number(self.plan.novelty_threshold)};"],
-        )
+        self._copy("novelty", FEATURES=f"{self.name}_sum{i}", COUNT=len(features.offset))
+        threshold = self._number(self.plan.novelty_threshold)
+        self._copy("is_novel", ALARMS=f"{self.plan.false_alarms:g}", THRESHOLD=threshold)
 
     def _explain(self, shares: Shares, i: int) -> None:
         n, t, part, q = self.name, self.dtype, shares.part, len(shares.baseline)
-        (count, d), d_metric, inputs = shares.centers.shape, part.vectors.shape[1], self.plan.n_inputs
+        (count, d), d_metric = shares.centers.shape, part.vectors.shape[1]
         lines, bent = self._prepare(part, i, d), part.bends is not None
         if not bent:  # far out, where every Gaussian is zero, squares stay finite
             lines.append(f"{n}_clip(z, {self._number(square_limit(16 * d, self.largest))}, {d});")
         centers, weights = self._array("centers", shares.centers), self._array("weights", shares.weights)
         columns = self._constant("int", "columns", [[str(one) for one in shares.columns]], np.dtype(np.intc).itemsize)
-        slopes = part.slopes if part.coef is not None else part.vectors
-        linear = "0" if slopes is None else self._array(f"slopes{i}", slopes)
-        lines += [f"{t} pull[{q * d_metric}] = {{0}};", f"for (int i = 0; i < {inputs * q}; i++) {{", "    out[i] = 0;"]
-        lines += ["}", f"for (int k = 0; k < {count}; k++) {{", f"    const {t} *const center = {centers} + k * {d};"]
-        start, metric = "center", "0, 0"
+        linear = self._array(f"slopes{i}", part.vectors if part.coef is None else part.slopes)
+        loop, start, metric = [], "center", "0, 0"
         if part.coef is not None:
             if bent:
-                lines[-1:-1], start = [f"    {t} start[{d_metric}];"], "start"
-                lines += [f"    {line}" for line in self._turned(part, i, "center", "start")]
-                metric = f"{self._array(f'factor{i}', part.factor)}, "
-                metric += "0" if part.directions is None else self._array(f"directions{i}", part.directions)
-            arrays = [self._array(f"{what}{i}", getattr(part, what)) for what in ("vectors", "coef")]
-            arrays.append("0" if part.narrow is None else self._array(f"narrow{i}", part.narrow))
+                loop, start = [f"{t} start[{d_metric}];", self._turned(part, i, "center", "start")], "start"
+                metric = f"{self._array(f'factor{i}', part.factor)}, {self._array(f'directions{i}', part.directions)}"
+            arrays = [self._array(f"{what}{i}", getattr(part, what)) for what in ("vectors", "coef", "narrow")]
             sizes = f"{self._array('nodes', _NODES)}, {len(part.vectors)}, {d_metric}, {q}"
-            lines.append(f"    {n}_along(z, {start}, {', '.join(arrays)}, {sizes}, pull);")
+            loop.append(f"{n}_along(z, {start}, {', '.join(arrays)}, {sizes}, pull);")
         sizes, x = f"{weights}[k], {d}, {d_metric}, {q}, out", "z" if part.coef is None or not bent else "t"
-        lines += [f"    {n}_share({x}, center, pull, {linear}, {metric}, {columns}, {sizes});", "}"]
-        value = "value" if self.plan.classes is None else "score"
-        what = f"share of x[i] in {value} o to out[{q} * i + o]; with {n}_baseline they add up to the {value}"
-        self._public(f"void {n}_explain(const {t} *x, {t} *out)", what, lines)
-        lines = [f"{n}_start({self._array('mean_value', shares.baseline)}, {q}, out);"]
-        what = f"mean {value} over the {count} points that {n}_explain compares with, to out ({q} number(s))"
-        self._public(f"void {n}_baseline({t} *out)", what, lines)
+        loop.append(f"{n}_share({x}, center, pull, {linear}, {metric}, {columns}, {sizes});")
+        words = {"WHAT": "value" if self.plan.classes is None else "score", "VALUES": q, "COUNT": count}
+        words |= {"PREPARE": "\n    ".join(lines), "SHARES": "\n        ".join(loop)}
+        self._copy("explain", PULL=q * d_metric, CENTERS=centers, FEATURES=d, **words)
+        self._copy("baseline", MEANS=self._array("mean_value", shares.baseline), **words)
 
     def _about_size(self) -> str:
         tables = any(kind == "int" for kind, _ in self.arrays)
         return f"Constants: {self.nbytes} bytes of {self.dtype}{' and int' * tables}."
+
+
+class LearningWriter(CWriter):
+    """A plan whose first sum has coefficients that change."""
+
+    def __init__(self, described: Plan, name: str, dtype: str, learning: Learning) -> None:
+        if described.classes is not None:
+            scores = ClassScores(factor=learning.factor)
+            described = replace(described, classes=replace(described.classes, scores=scores))
+        super().__init__(described, name, dtype)
+        self.learning, self.n_state = learning, learning.state.size
+
+    def _variable(self, what: str, values: Vector) -> None:
+        """An array that changes, and its first values."""
+        numbers = c_lines([self._number(value) for value in values.ravel()])
+        self.constants.append(f"static {self.dtype} {self.name}_{what}[{values.size}] = {{\n{numbers}\n}};\n")
+
+    def _sum(self, part: Sum, i: int) -> None:
+        if i > 0:  # the novelty, which stays
+            super()._sum(part, i)
+            return
+        n, t, own = self.name, self.dtype, self.learning
+        size, d = len(own.coef), self.plan.n_features
+        m = size - 1 - len(own.linear)
+        lines = [*self._prepare(part, i, d), "row[0] = 1;"]
+        if m:
+            lines += [f"for (int j = 0; j < {m}; j++) {{", f"    row[1 + j] = {self._kernel(part, i)};", "}"]
+        if len(own.linear):
+            lines += [f"for (int k = {1 + m}; k < {size}; k++) {{", "    row[k] = 0;", "}"]
+            linear = self._array("rows_linear", own.linear)
+            lines.append(f"{n}_linear(t, {linear}, {len(own.linear)}, {d}, row + {1 + m});")
+        self._variable("now", own.state)
+        self._variable("coef", own.coef)
+        self._function(f"static void {n}_row(const {t} *x, {t} *row)", lines)
+        self._copy("learned", "sum0", SIZE=size)
+
+    def _more(self) -> None:
+        classes, (size, q) = self.plan.classes, self.learning.coef.shape
+        words = {"SIZE": size, "RIDGE": self._number(self.learning.ridge)}
+        if classes is None:
+            self._copy("update", **words)
+        else:
+            self._copy("update_class", "update", TARGET="y == o" if q > 1 else "y > o ? 1 : -1", **words)
+        self._copy("error", WHAT="squared error" if classes is None else "share of errors")
+        self._copy("state")
+        self._copy("merge", **words)
+
+    def _about_size(self) -> str:
+        own = self.learning
+        memory = (own.state.size + own.coef.size) * np.dtype(DTYPES[self.dtype]).itemsize
+        return f"{super()._about_size()} What changes: {memory} bytes."

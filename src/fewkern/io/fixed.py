@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from fewkern.core.scores import ClassScores
-from fewkern.io.c_text import c_head, c_loops, c_number
+from fewkern.io.c_text import c_number
 from fewkern.io.c_writer import CWriter
-from fewkern.io.plan import Classes, Copy, Plan, Sum, Vector, scored, values_of
+from fewkern.io.plan import Copy, Inputs, Plan, Sum, Vector, scored, values_of
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -112,14 +112,6 @@ class Fixed:
         out = self.offset + (t[:, None, :] * self.slopes >> lost).sum(axis=2)
         return out + (kernels[:, :, None] * self.coef >> lost).sum(axis=1)
 
-    def proba(self, values: Integers) -> Integers:
-        """Probabilities in 1/32768 from the values of a classifier."""
-        assert self.probability is not None
-        if values.shape[1] == 1:
-            values = np.concatenate([np.zeros_like(values), values], axis=1)
-        parts = self.probability(values.max(axis=1, keepdims=True) - values)
-        return (parts << 15) // parts.sum(axis=1, keepdims=True)
-
 
 def fixed(described: Plan, caller: str) -> Fixed:
     """The numbers of a plan in fixed point; ``caller`` begins the error messages."""
@@ -155,7 +147,7 @@ def fixed(described: Plan, caller: str) -> Fixed:
     value_unit = unit + 15 - product_shift
     factor_of = None if described.classes is None else described.classes.scores.factor
     return Fixed(
-        tuple(one.column for one in copies) or tuple(range(d)),
+        described.columns,
         shift,
         exponent,
         _fills(copies, shift, exponent),
@@ -261,29 +253,19 @@ class FixedWriter(CWriter):
             scores = ClassScores(factor=described.classes.scores.factor)
             described = replace(described, classes=replace(described.classes, scores=scores))
         super().__init__(described, name, "int16_t")
-        self.value_type, self.numbers = "int32_t", numbers
-        self.powers = ""
-
-    def text(self) -> str:
-        n, plan, own = self.name, self.plan, self.numbers
+        self.words["T"], self.numbers = "int32_t", numbers
         self.powers = self._whole("uint16_t", "powers", POWERS)
-        self._fixed_sum(own)
-        if plan.classes is None:
-            signature = f"void {n}_predict(const int16_t *x, int32_t *out)"
-            self._public(signature, f"{plan.n_values} value(s) to out, for {n}_dequantize", self._values("out"))
-        else:
-            self._class_functions(plan.classes)
-        self._floats(own)
-        functions = "\n".join(self.functions)
-        head = c_head(plan, n, f"{self._about_size()}\n{self.error}", self.prototypes, numbers=self._formats(own))
-        return "\n".join([head, *self.constants, *c_loops(functions, n, self.value_type), functions])
+
+    def _inputs(self, inputs: Inputs) -> None:
+        """Which input a feature is, and what is in place of a missing one, is in the numbers."""
 
     def _whole(self, kind: str, what: str, values: Any) -> str:
         rows = [[str(int(one)) for one in row] for row in np.atleast_2d(values)]
         return self._constant(kind, what, rows, _BYTES[kind])
 
-    def _formats(self, own: Fixed) -> list[str]:
+    def _formats(self) -> list[str]:
         """How a sample becomes integers."""
+        own = self.numbers
         names = self.plan.feature_names or [f"x[{column}]" for column in range(self.plan.n_inputs)]
         lines = [f"x holds the {self.plan.n_inputs} features of one sample as whole numbers, -32767 to 32767:"]
         for i, column in enumerate(own.columns):
@@ -295,8 +277,9 @@ class FixedWriter(CWriter):
         what = "values" if self.plan.classes is None else "scores"
         return [*lines, missing, f"out holds {what} times 2^{', 2^'.join(map(str, own.unit))}."]
 
-    def _fixed_sum(self, own: Fixed) -> None:
-        n, (m, d_metric), q, d = self.name, own.vectors.shape, len(own.offset), len(own.columns)
+    def _sum(self, part: Sum, i: int) -> None:
+        n, own, (m, d_metric) = self.name, self.numbers, part.vectors.shape
+        q, d = len(own.offset), len(own.columns)
         knots, values = ([int(one) for tables in part for one in tables] for part in zip(*own.bends))
         sizes = np.array([len(knots) for knots, _ in own.bends])
         starts = np.cumsum(sizes) - sizes
@@ -308,14 +291,11 @@ class FixedWriter(CWriter):
         if d_metric > d:
             turns = self._whole("int16_t", "directions", own.directions)
             shifts = self._whole("uint8_t", "direction_shifts", own.direction_shift)
-            lines += [f"for (int k = 0; k < {d_metric - d}; k++) {{"]
-            product = f"{n}_dot16(z, {turns} + k * {d}, {d}, {own.turn_shift})"
-            lines += [f"    z[{d} + k] = (int16_t)({product} >> {shifts}[k]);", "}"]
+            lines.append(f"{n}_turn16(z, {turns}, {shifts}, {d}, {d_metric}, {own.turn_shift});")
         lines.append(f"{n}_start({self._whole('int32_t', 'offset', own.offset)}, {q}, out);")
         if own.slopes.any():
             slopes = self._whole("int16_t", "slopes", own.slopes)
-            lines += [f"for (int o = 0; o < {q}; o++) {{"]
-            lines += [f"    out[o] += {n}_dot16(z, {slopes} + o * {d}, {d}, {own.product_shift});", "}"]
+            lines.append(f"{n}_linear16(z, {slopes}, {q}, {d}, {own.product_shift}, out);")
         arrays = {"vectors": "int16_t", "square_shift": "uint8_t", "coef": "int16_t"}
         vectors, squares, coef = (self._whole(kind, what, getattr(own, what)) for what, kind in arrays.items())
         gain = self._whole("uint16_t", "gain", own.decay.gain)
@@ -324,35 +304,24 @@ class FixedWriter(CWriter):
         kernel = f"{n}_gaussian16(z, {vectors} + j * {d_metric}, {squares}, {d_metric}, {rate})"
         lines += [f"for (int j = 0; j < {m}; j++) {{", f"    const uint32_t k = {kernel};"]
         lines += [f"    {n}_add16(k, {coef} + j * {q}, {q}, {own.product_shift}, out);", "}"]
-        self._function(f"static void {n}_sum0(const int16_t *x, int32_t *out)", lines)
+        self._function(f"static void {n}_sum{i}(const int16_t *x, int32_t *out)", lines)
 
-    def _proba(self, classes: Classes) -> None:
-        n, rate, count = self.name, self.numbers.probability, len(classes.labels)
+    def _proba(self, scores: ClassScores) -> None:
+        rate = self.numbers.probability
         assert rate is not None
-        lines = [f"int32_t scores[{self.plan.n_scores}];", f"{n}_decision(x, scores);"]
-        lines.append(f"{n}_softmax16(scores, {count}, {rate.gain}, {rate.shift}, {self.powers}, out);")
-        signature = f"void {n}_predict_proba(const int16_t *x, uint16_t *out)"
-        self._public(signature, f"{count} probabilities to out, times 32768", lines)
+        assert scores.shares is None
+        self._copy("predict_proba16", "predict_proba", GAIN=rate.gain, SHIFT=rate.shift, POWERS=self.powers)
 
-    def _floats(self, own: Fixed) -> None:
-        n, d = self.name, self.plan.n_inputs
-        shift, factor = np.zeros(d), np.ones(d)
+    def _more(self) -> None:
+        own = self.numbers
+        shift, factor = np.zeros(self.plan.n_inputs), np.ones(self.plan.n_inputs)
         shift[list(own.columns)], factor[list(own.columns)] = own.shift, 2.0**own.exponent
-        arrays = [self._floating("shift", shift), self._floating("factor", factor)]
-        lines = [
-            f"for (int i = 0; i < {d}; i++) {{",
-            f"    out[i] = {n}_rounded(x[i], {arrays[0]}[i], {arrays[1]}[i]);",
-        ]
-        signature = f"void {n}_quantize(const float *x, int16_t *out)"
-        self._public(signature, "a sample as whole numbers, to out", [*lines, "}"])
-        q, units = len(own.unit), self._floating("unit", 2.0**-own.unit)
-        lines = [f"for (int o = 0; o < {q}; o++) {{", f"    out[o] = (float)values[o] * {units}[o];", "}"]
+        self._copy("quantize", SHIFT=self._floating("shift", shift), FACTOR=self._floating("factor", factor))
         what = "values" if self.plan.classes is None else "scores"
-        signature = f"void {n}_dequantize(const int32_t *values, float *out)"
-        self._public(signature, f"{q} {what} as they are, to out", lines)
+        self._copy("dequantize", WHAT=what, UNIT=self._floating("unit", 2.0**-own.unit))
 
     def _floating(self, what: str, values: Any) -> str:
         return self._constant("float", what, [[c_number(one, "float") for one in values]], _BYTES["float"])
 
     def _about_size(self) -> str:
-        return f"Constants: {self.nbytes} bytes, all but a few of them in 16 bits."
+        return f"Constants: {self.nbytes} bytes, all but a few of them in 16 bits.\n{self.error}"

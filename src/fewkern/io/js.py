@@ -14,10 +14,10 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.arrays.validation import plain_label
 from fewkern.density.mixture import product_bound, square_limit
+from fewkern.io.archive import write_atomically
 from fewkern.io.c_text import c_comment
 from fewkern.io.describe import plan
 from fewkern.io.plan import LogSum, Lookup, Plan, Sum
-from fewkern.io.save import write_atomically
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -113,20 +113,12 @@ def _exports(described: Plan) -> list[str]:
 def _json(found: Any) -> str:
     """JSON that can stand in a script of a page: ASCII, and no ``<``."""
     try:
-        return json.dumps(found, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+        text = json.dumps(found, allow_nan=False, separators=(",", ":"), default=lambda array: array.tolist())
     except ValueError:
         raise ValueError(
             "to_js: the model holds a number that is not finite; fit it again on finite samples."
         ) from None
-
-
-def _lists(found: Any) -> Any:
-    """Dictionaries and arrays as JSON has them."""
-    if isinstance(found, dict):
-        return {key: _lists(value) for key, value in found.items()}
-    if isinstance(found, (tuple, list)):
-        return [_lists(one) for one in found]
-    return found.tolist() if isinstance(found, (np.ndarray, np.generic)) else found
+    return text.replace("<", "\\u003c")
 
 
 def _part(part: Sum | LogSum) -> dict[str, Any]:
@@ -160,4 +152,4 @@ def _numbers(described: Plan) -> dict[str, Any]:
     if described.novelty is not None:
         found |= {"novelty": _part(described.novelty), "noveltyThreshold": described.novelty_threshold}
     found["setThreshold"] = described.set_threshold
-    return _lists(found)
+    return found

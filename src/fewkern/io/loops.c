@@ -105,10 +105,17 @@ static void model_prepare(const T *x, const int *places, const T *knots, const T
     }
 }
 
-static void model_stretch(const T *t, const T *factor, int d, T *z)
+static void model_turn(const T *t, const T *factor, const T *directions, int d, int d_metric, T *z)
 {
+    /* prepared features in the metric: each times its factor, then products with the directions */
     for (int i = 0; i < d; i++) {
         z[i] = t[i] * factor[i];
+    }
+    for (int k = d; k < d_metric; k++) {
+        z[k] = 0;
+        for (int i = 0; i < d; i++) {
+            z[k] += t[i] * directions[(k - d) * d + i];
+        }
     }
 }
 
@@ -258,47 +265,6 @@ static void model_shares(T *out, int n)
     for (int c = 0; c < n; c++) {
         out[c] /= total;
     }
-}
-
-static void model_bounds(const T *values, const T *lower, const T *upper, int q, T *out)
-{
-    for (int o = 0; o < q; o++) {
-        out[2 * o] = values[o] + lower[o];
-        out[2 * o + 1] = values[o] + upper[o];
-    }
-}
-
-static void model_scaled_bounds(const T *values, const T *lower, const T *upper, const T *scale, const T *least,
-                                const T *most, int q, T *out)
-{
-    for (int o = 0; o < q; o++) {
-        const T g = scale[o] < least[o] ? least[o] : scale[o] > most[o] ? most[o] : scale[o];
-        out[2 * o] = values[o] + lower[o] * EXP(g);
-        out[2 * o + 1] = values[o] + upper[o] * EXP(g);
-    }
-}
-
-static int model_members(const T *proba, int n, T threshold, int *out)
-{
-    int count = 0;
-    T top = proba[0];
-    for (int c = 1; c < n; c++) {
-        top = proba[c] > top ? proba[c] : top;
-    }
-    for (int c = 0; c < n; c++) {
-        out[c] = 1 - proba[c] <= threshold || proba[c] == top;
-        count += out[c];
-    }
-    return count;
-}
-
-static T model_unexplained(const T *z, int m)
-{
-    T left = 1;
-    for (int j = 0; j < m; j++) {
-        left -= z[j] * z[j];
-    }
-    return left < 0 ? 0 : left > 1 ? 1 : left;
 }
 
 static void model_line_integrals(T a, T c, T g, T end, const T *nodes, T *out)
@@ -526,6 +492,20 @@ static int32_t model_dot16(const int16_t *a, const int16_t *b, int d, int shift)
         sum += (int32_t)a[i] * b[i] >> shift;
     }
     return sum;
+}
+
+static void model_turn16(int16_t *z, const int16_t *directions, const uint8_t *shifts, int d, int d_metric, int shift)
+{
+    for (int k = d; k < d_metric; k++) {
+        z[k] = (int16_t)(model_dot16(z, directions + (k - d) * d, d, shift) >> shifts[k - d]);
+    }
+}
+
+static void model_linear16(const int16_t *z, const int16_t *slopes, int q, int d, int shift, int32_t *out)
+{
+    for (int o = 0; o < q; o++) {
+        out[o] += model_dot16(z, slopes + o * d, d, shift);
+    }
 }
 
 static uint32_t model_decay(uint32_t n, uint16_t gain, int shift, const uint16_t *powers)

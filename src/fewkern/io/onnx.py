@@ -12,10 +12,10 @@ import numpy as np
 from fewkern.arrays.progress import missing_package
 from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
+from fewkern.io.archive import write_atomically
 from fewkern.io.describe import plan
-from fewkern.io.onnx_graph import Graph
+from fewkern.io.onnx_graph import Graph, Value
 from fewkern.io.plan import ROUNDING, Bounds, Classes, Copy, Inputs, LogSum, Lookup, Number, Plan, Sum, Vector
-from fewkern.io.save import write_atomically
 
 # Up to this many features a squared distance is the sum of squared differences, which loses no digits. Above, the
 # square is expanded into a matrix product, because n x m x d differences would not fit into memory.
@@ -51,19 +51,12 @@ def to_onnx(
 
     Parameters
     ----------
-    model : fitted estimator of fewkern
-        Or a pipeline of scikit-learn that ends in one, with scalers, SimpleImputer, OneHotEncoder, OrdinalEncoder,
-        ColumnTransformer or feature selection before it; a model that the command line saved; an expansion
-        (``expansion_`` of an estimator).
+    model, coverage, false_alarms
+        As in :func:`to_c`.
     path : str, path or None, default None
         If given, also write the model to this file.
     dtype : {"float", "double"}, default "float"
         Type of the input, of all constants and of the outputs.
-    coverage : float or None, default None
-        If given, also write the intervals of a regressor (``predict_interval``) or the sets of a classifier
-        (``predict_set``) of this coverage.
-    false_alarms : float or None, default None
-        If given, also write ``novelty``, and whether it is above ``novelty_threshold(false_alarms)``.
 
     Returns
     -------
@@ -104,7 +97,7 @@ def to_onnx(
     return proto
 
 
-def _features(g: Graph, inputs: Inputs) -> str:
+def _features(g: Graph, inputs: Inputs) -> Value:
     """The features that the parts of a pipeline make of its inputs, ``X`` and ``T``."""
     columns = []
     for part in inputs.parts:
@@ -113,28 +106,26 @@ def _features(g: Graph, inputs: Inputs) -> str:
     return g.add("Concat", *columns, axis=1)
 
 
-def _input(g: Graph, inputs: Inputs, source: Copy) -> str:
+def _input(g: Graph, inputs: Inputs, source: Copy) -> Value:
     """One input as a column of numbers: of ``X``, or the number of a category of ``T``."""
     text = source.column in inputs.texts
     place = sum((column in inputs.texts) == text for column in range(source.column))
-    value = g.add("Gather", "T" if text else "X", g.axes(place), axis=1)
+    value = g.add("Gather", Value(g, "T" if text else "X"), g.axes(place), axis=1)
     if text:
         categories = _as_utf8(inputs.texts[source.column])
         codes = [float(i) for i in range(len(categories))]
         known: dict[str, Any] = {"keys_strings": categories, "values_floats": codes}
-        value = g.add("LabelEncoder", value, domain="ai.onnx.ml", default_float=-1.0, **known)
-        value = g.as_number(value)
+        value = g.as_number(g.add("LabelEncoder", value, domain="ai.onnx.ml", default_float=-1.0, **known))
     if source.missing is not None:
-        value = g.add("Where", g.add("IsNaN", value), g.number(source.missing), value)
+        value = g.add("Where", g.add("IsNaN", value), source.missing, value)
     return value
 
 
-def _looked_up(g: Graph, part: Lookup, value: str) -> str:
-    same = g.as_number(g.add("Equal", value, g.number(part.keys[None, :])))
-    found = g.add("MatMul", same, g.number(part.values))
-    known = g.add("ReduceMax", same, axes=[1], keepdims=1)
+def _looked_up(g: Graph, part: Lookup, value: Value) -> Value:
+    same = g.as_number(g.add("Equal", value, part.keys[None, :]))
+    found, known = same @ part.values, same.largest()
     unknown = g.constant(part.unknown[None, :].astype(g.dtype))
-    return g.add("Where", g.add("Greater", known, g.number(0.5)), found, unknown)
+    return g.add("Where", known > 0.5, found, unknown)
 
 
 def _write(g: Graph, described: Plan) -> None:
@@ -144,98 +135,79 @@ def _write(g: Graph, described: Plan) -> None:
         _write_classes(g, described, described.classes, values)
     if described.values is not None:
         name = "log_density" if described.values == "log_density" else "variable"
-        g.result(name, values, g.dtype, ["n", described.n_values])
+        g.result(name, values, g.dtype, described.n_values)
     if described.bounds is not None:
         _write_bounds(g, described.bounds, values)
     if described.novelty is not None:
-        _write_novelty(g, described.novelty, described.novelty_threshold)
+        z = _sum(g, described.novelty)
+        explained = (z * z).sum(1, keepdims=True)
+        novelty = (g.number(1.0) - explained).clip(0.0, 1.0)
+        g.result("novelty", novelty, g.dtype, 1)
+        g.result("is_novel", novelty > described.novelty_threshold, np.bool_, 1)
 
 
-def _write_bounds(g: Graph, bounds: Bounds, values: str) -> None:
+def _write_bounds(g: Graph, bounds: Bounds, values: Value) -> None:
     scale = None
     if bounds.scale is not None and bounds.limits is not None:
-        log = g.add("Max", _sum(g, bounds.scale), g.number(bounds.limits[0][None, :]))
-        scale = g.add("Exp", g.add("Min", log, g.number(bounds.limits[1][None, :])))
+        least, most = bounds.limits[:, None, :]
+        scale = _sum(g, bounds.scale).max(least).min(most).exp()
     for name, factor in (("lower", bounds.lower), ("upper", bounds.upper)):
         distance = g.number(factor[None, :])
-        if scale is not None:
-            distance = g.add("Mul", distance, scale)
-        g.result(name, g.add("Add", values, distance), g.dtype, ["n", len(factor)])
+        g.result(name, values + (distance if scale is None else distance * scale), g.dtype, len(factor))
 
 
-def _write_novelty(g: Graph, features: Sum, threshold: float) -> None:
-    z = _sum(g, features)
-    explained = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
-    novelty = g.add("Clip", g.add("Sub", g.number(1.0), explained), g.number(0.0), g.number(1.0))
-    g.result("novelty", novelty, g.dtype, ["n", 1])
-    g.result("is_novel", g.add("Greater", novelty, g.number(threshold)), np.bool_, ["n", 1])
-
-
-def _prepared(g: Graph, part: Sum | LogSum) -> str:
+def _prepared(g: Graph, part: Sum | LogSum) -> Value:
     """``z``, clipped where its square would overflow."""
     x = _bent(g, part.bends) if isinstance(part, Sum) and part.bends is not None else g.sample
     if part.factor is None:
         return x
     if part.shift is None:  # behind a preparation, so it is bounded
-        z = g.add("Mul", x, g.number(part.factor))
+        z = x * part.factor
         if isinstance(part, Sum) and part.directions is not None:
-            z = g.add("Concat", z, g.add("MatMul", x, g.number(part.directions.T)), axis=1)
+            z = g.add("Concat", z, x @ part.directions.T, axis=1)
         return z
     largest = float(np.finfo(g.dtype).max)
-    z = g.add("Sub", x, g.number(part.shift))
+    z = x - part.shift
     if part.factor.ndim == 2:
         bound = product_bound(part.factor, largest)
-        z = g.add("Max", g.add("Min", z, g.number(bound)), g.number(-bound))
-        z = g.add("MatMul", z, g.number(part.factor.T))
+        z = z.min(bound).max(-bound) @ part.factor.T
     else:
-        z = g.add("Mul", z, g.number(part.factor))
+        z = z * part.factor
     if isinstance(part, Sum) and part.kind != "gaussian":
         return z
     limit = square_limit(part.vectors.shape[1], largest)
-    return g.add("Clip", z, g.number(-limit), g.number(limit))
+    return z.clip(-limit, limit)
 
 
-def _bent(g: Graph, bends: tuple[tuple[Vector, Vector], ...]) -> str:
+def _bent(g: Graph, bends: tuple[tuple[Vector, Vector], ...]) -> Value:
     """The features after their piecewise linear maps, those with equally many pieces together."""
-    key = tuple(table.tobytes() for tables in bends for table in tables)
-    if key in g.bent:
-        return g.bent[key]
     counts = [max(len(knots) - 1, 1) for knots, _ in bends]
     groups = [[a for a, count in enumerate(counts) if count == own] for own in sorted(set(counts))]
     parts = []
     for group in groups:
         x = g.sample if len(groups) == 1 else g.add("Gather", g.sample, g.axes(*group), axis=1)
-        parts.append(_bent_alike(g, x, [bends[a] for a in group]))
-    found = parts[0]
-    if len(parts) > 1:
-        order = np.argsort([a for group in groups for a in group])
-        found = g.add("Gather", g.add("Concat", *parts, axis=1), g.axes(*order), axis=1)
-    g.bent[key] = found
-    return found
+        parts.append(_bent_alike(x, [bends[a] for a in group]))
+    if len(parts) == 1:
+        return parts[0]
+    order = np.argsort([a for group in groups for a in group])
+    return g.add("Gather", g.add("Concat", *parts, axis=1), g.axes(*order), axis=1)
 
 
-def _bent_alike(g: Graph, x: str, bends: list[tuple[Vector, Vector]]) -> str:
+def _bent_alike(x: Value, bends: list[tuple[Vector, Vector]]) -> Value:
     """Piecewise linear maps with equally many pieces: sums of ramps, one ramp per piece."""
     # a constant is a piece of length zero
     K, V = (np.stack([np.resize(table, max(len(table), 2)) for table in tables], axis=1) for tables in zip(*bends))
     gaps, rises = np.diff(K, axis=0), np.diff(V, axis=0)
     slopes = np.divide(rises, gaps, out=np.zeros_like(gaps), where=gaps > 0)
-    ramps = g.add("Sub", g.add("Unsqueeze", x, g.axes(1)), g.number(K[None, :-1, :]))
-    ramps = g.add("Min", g.add("Max", ramps, g.number(0.0)), g.number(gaps[None, :, :]))
-    ramps = g.add("Mul", ramps, g.number(slopes[None, :, :]))
-    return g.add("Add", g.add("ReduceSum", ramps, g.axes(1), keepdims=0), g.number(V[:1]))
+    ramps = (x.pairs() - K[None, :-1, :]).max(0.0).min(gaps[None, :, :])
+    return (ramps * slopes[None, :, :]).sum(1) + V[:1]
 
 
-def _pairs(g: Graph, z: str, vectors: Any) -> tuple[str, str]:
-    """Both sides with a third dimension, ready to broadcast to ``(n, m, d)``."""
-    return g.add("Unsqueeze", z, g.axes(1)), g.number(vectors[None, :, :])
-
-
-def _squared_distances(g: Graph, z: str, vectors: Vector, narrow: Vector | None = None) -> str:
+def _squared_distances(g: Graph, z: Value, vectors: Vector, narrow: Vector | None = None) -> Value:
     """Squared distances ``(n, m)``; times ``narrow``, one factor per vector, where that is given."""
     if vectors.shape[1] <= _DIFFERENCES:
-        gap = g.add("Sub", *_pairs(g, z, vectors))
-        distances = g.add("ReduceSum", g.add("Mul", gap, gap), g.axes(2), keepdims=0)
+        gap = z.pairs() - vectors[None, :, :]
+        distances = (gap * gap).sum(2)
     else:
         squares = (vectors**2).sum(axis=1)
         # the expanded square is a difference of numbers as large as the squared length of a vector
@@ -247,76 +219,66 @@ def _squared_distances(g: Graph, z: str, vectors: Vector, narrow: Vector | None 
                 UserWarning,
                 stacklevel=6,
             )
-        own = g.add("ReduceSum", g.add("Mul", z, z), g.axes(1), keepdims=1)
-        both = g.add("MatMul", z, g.number(-2.0 * vectors.T))
-        total = g.add("Add", g.add("Add", both, own), g.number(squares[None, :]))
-        distances = g.add("Max", total, g.number(0.0))
-    return distances if narrow is None else g.add("Mul", distances, g.number(narrow[None, :]))
+        own = (z * z).sum(1, keepdims=True)
+        distances = (z @ (-2.0 * vectors.T) + own + squares[None, :]).max(0.0)
+    return distances if narrow is None else distances * narrow[None, :]
 
 
-def _sum(g: Graph, part: Sum) -> str:
+def _sum(g: Graph, part: Sum) -> Value:
     z = _prepared(g, part)
-    if part.coef is None:
-        product = g.add("MatMul", z, g.number(part.vectors.T))
-    else:
-        product = g.add("MatMul", _kernel(g, part, z), g.number(part.coef))
+    product = z @ part.vectors.T if part.coef is None else _kernel(g, part, z) @ part.coef
     if part.slopes is not None and part.bends is not None:
-        product = g.add("Add", product, g.add("MatMul", _bent(g, part.bends), g.number(part.slopes.T)))
-    return g.add("Add", product, g.number(part.offset))
+        product = product + _bent(g, part.bends) @ part.slopes.T
+    return product + part.offset
 
 
-def _kernel(g: Graph, part: Sum, z: str) -> str:
+def _kernel(g: Graph, part: Sum, z: Value) -> Value:
     """The matrix ``k(z, v)``."""
     if part.kind == "gaussian":
-        return g.add("Exp", g.add("Neg", _squared_distances(g, z, part.vectors, part.narrow)))
-    if part.kind == "laplacian":
-        gap = g.add("Abs", g.add("Sub", *_pairs(g, z, part.vectors)))
-        return g.add("Exp", g.add("Neg", g.add("ReduceSum", gap, g.axes(2), keepdims=0)))
+        return (-_squared_distances(g, z, part.vectors, part.narrow)).exp()
     if part.kind == "polynomial":
-        base = g.add("Add", g.add("MatMul", z, g.number(part.vectors.T)), g.number(part.constant))
-        return base if part.degree == 1 else g.add("Pow", base, g.number(float(part.degree)))
-    x, y = _pairs(g, z, part.vectors)
-    low = g.add("Max", g.add("Min", x, y), g.number(0.0))
-    xy = g.add("Mul", x, y)
-    slope = g.add("Sub", g.add("Mul", g.add("Add", x, y), g.number(0.5)), g.add("Div", low, g.number(3.0)))
-    bent = g.add("Mul", low, g.add("Sub", xy, g.add("Mul", low, slope)))
-    factors = g.add("Add", g.add("Add", xy, g.number(1.0)), bent)
-    return g.add("ReduceProd", factors, axes=[2], keepdims=0)
+        base = z @ part.vectors.T + part.constant
+        return base if part.degree == 1 else g.add("Pow", base, float(part.degree))
+    x, y = z.pairs(), g.number(part.vectors[None, :, :])
+    if part.kind == "laplacian":
+        return (-g.add("Abs", x - y).sum(2)).exp()
+    low = x.min(y).max(0.0)
+    xy = x * y
+    slope = (x + y) * 0.5 - low / 3.0
+    bent = low * (xy - low * slope)
+    return g.add("ReduceProd", xy + 1.0 + bent, axes=[2], keepdims=0)
 
 
-def _log_sum(g: Graph, part: LogSum) -> str:
-    z = _prepared(g, part)
-    exponent = g.add("Mul", _squared_distances(g, z, part.vectors), g.number(-part.narrow))
-    exponent = g.add("Max", exponent, g.number(-0.4 * float(np.finfo(g.dtype).max)))
-    exponent = g.add("Add", exponent, g.number(part.level))
+def _log_sum(g: Graph, part: LogSum) -> Value:
+    exponent = _squared_distances(g, _prepared(g, part), part.vectors) * -part.narrow
+    exponent = exponent.max(-0.4 * float(np.finfo(g.dtype).max)) + part.level
     # the largest stays outside of the sum; runtimes differ in whether their ReduceLogSumExp does that
-    top = g.add("ReduceMax", exponent, axes=[1], keepdims=1)
-    total = g.add("ReduceSum", g.add("Exp", g.add("Sub", exponent, top)), g.axes(1), keepdims=1)
-    return g.add("Add", g.add("Log", total), top)
+    top = exponent.largest()
+    return g.add("Log", (exponent - top).exp().sum(1, keepdims=True)) + top
 
 
-def _write_classes(g: Graph, described: Plan, classes: Classes, values: str) -> None:
+def _write_classes(g: Graph, described: Plan, classes: Classes, values: Value) -> None:
     scores = values
     if classes.scores.weights is not None:
-        scores = g.add("MatMul", scores, g.number(classes.scores.weights))
+        scores = scores @ classes.scores.weights
     if classes.scores.offset is not None:
-        scores = g.add("Add", scores, g.number(classes.scores.offset))
+        scores = scores + classes.scores.offset
     each = scores
     if described.n_scores == 1:
-        each = g.add("Mul", g.add("Concat", g.add("Neg", scores), scores, axis=1), g.number(0.5))
+        each = g.add("Concat", -scores, scores, axis=1) * 0.5
     labels = _labels(classes.labels)
     best = g.add("ArgMax", each, axis=1, keepdims=0)
-    g.result("label", g.add("Gather", g.constant(labels), best, axis=0), labels.dtype, ["n"])
+    g.result("label", g.add("Gather", g.constant(labels), best, axis=0), labels.dtype)
     if classes.probable:
         probabilities = _probabilities(g, classes.scores, scores, each)
-        g.result("probabilities", probabilities, g.dtype, ["n", len(classes.labels)])
+        g.result("probabilities", probabilities, g.dtype, len(classes.labels))
         if described.set_threshold is not None:
-            top = g.add("ReduceMax", probabilities, axes=[1], keepdims=1)
+            top = probabilities.largest()
             # there is no Equal or GreaterOrEqual for all types in this operator set: neither less probable nor below
-            apart = g.add("Greater", g.add("Sub", g.number(1.0), probabilities), g.number(described.set_threshold))
-            below = g.add("Greater", top, probabilities)
-            g.result("set", g.add("Not", g.add("And", apart, below)), np.bool_, ["n", len(classes.labels)])
-    g.result("decision", scores, g.dtype, ["n", described.n_scores])
+            apart = g.number(1.0) - probabilities > described.set_threshold
+            left_out = g.add("And", apart, top > probabilities)
+            g.result("set", g.add("Not", left_out), np.bool_, len(classes.labels))
+    g.result("decision", scores, g.dtype, described.n_scores)
 
 
 def _labels(labels: Any) -> Any:
@@ -343,12 +305,11 @@ def _as_utf8(labels: Iterable[Any]) -> list[str]:
     return texts
 
 
-def _probabilities(g: Graph, link: ClassScores, scores: str, each: str) -> str:
+def _probabilities(g: Graph, link: ClassScores, scores: Value, each: Value) -> Value:
     if link.shares is None:
-        return g.add("Softmax", g.add("Mul", each, g.number(link.factor)), axis=1)
-    if each != scores:
+        return g.add("Softmax", each * link.factor, axis=1)
+    if each is not scores:
         # one score s stands for (t - s, t + s) / 2, with t a line in s
-        whole = g.add("Add", g.add("Mul", scores, g.number(link.shares[0])), g.number(link.shares[1]))
-        each = g.add("Add", each, g.add("Mul", whole, g.number(0.5)))
-    positive = g.add("Max", each, g.number(0.0))
-    return g.add("Div", positive, g.add("ReduceSum", positive, g.axes(1), keepdims=1))
+        each = each + (scores * link.shares[0] + link.shares[1]) * 0.5
+    positive = each.max(0.0)
+    return positive / positive.sum(1, keepdims=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,34 +15,74 @@ from fewkern.io.plan import DTYPES, Plan
 OPSET = 13
 
 
+def _node(operator: str) -> Callable[[Any, Any], Value]:
+    return lambda self, other: self.graph.add(operator, self, other)
+
+
+class Value:
+    """A result in a graph, with which one computes as with an array: every operation is a node."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    __add__, __sub__, __mul__ = _node("Add"), _node("Sub"), _node("Mul")
+    __truediv__, __matmul__, __gt__ = _node("Div"), _node("MatMul"), _node("Greater")
+    max, min = _node("Max"), _node("Min")
+
+    def __neg__(self) -> Value:
+        return self.graph.add("Neg", self)
+
+    def exp(self) -> Value:
+        return self.graph.add("Exp", self)
+
+    def clip(self, low: float, high: float) -> Value:
+        return self.graph.add("Clip", self, low, high)
+
+    def sum(self, axis: int, *, keepdims: bool = False) -> Value:
+        return self.graph.add("ReduceSum", self, self.graph.axes(axis), keepdims=int(keepdims))
+
+    def largest(self) -> Value:
+        """The largest entry of every row."""
+        return self.graph.add("ReduceMax", self, axes=[1], keepdims=1)
+
+    def pairs(self) -> Value:
+        """With a second dimension for vectors."""
+        return self.graph.add("Unsqueeze", self, self.graph.axes(1))
+
+
 class Graph:
-    """Nodes and constants in the making; every method returns the name of a result."""
+    """Nodes, constants, inputs and outputs in the making."""
 
     def __init__(self, onnx: Any, described: Plan, dtype: str) -> None:
         self.onnx, self.dtype = onnx, DTYPES[dtype]
         self.nodes: list[Any] = []
         self.constants: dict[tuple[str, bytes], Any] = {}
         self.outputs: list[Any] = []
-        texts = {} if described.inputs is None else described.inputs.texts
+        texts = described.texts
         # the first version of the operators for texts that has tables from texts to numbers
         self.domains = {"": OPSET} | ({"ai.onnx.ml": 2} if texts else {})
         numbers = described.n_inputs - len(texts)
         self.inputs = [self._info("X", self.dtype, ["n", numbers])] if numbers else []
         self.inputs += [self._info("T", np.dtype(object), ["n", len(texts)])] if texts else []
-        # by content: what two sums share is computed once
-        self.bent: dict[tuple[bytes, ...], str] = {}
+        # by what is computed: what two sums share is computed once
+        self.known: dict[str, Value] = {}
         # what the sums see: the samples, or the features that are made of them
-        self.sample = "X"
+        self.sample = Value(self, "X")
 
-    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """A node; its name is for runtimes that look for nodes by name when they merge them."""
-        count = len(self.nodes)
-        result = output or f"r{count}"
-        node = self.onnx.helper.make_node(operator, inputs, [result], name=f"{operator}_{count}", **attributes)
-        self.nodes.append(node)
-        return result
+    def add(self, operator: str, *inputs: Any, output: str | None = None, **attributes: Any) -> Value:
+        """The result of a node, whose name is for runtimes that look for nodes by name when they merge them."""
+        names = [(one if isinstance(one, Value) else self.number(one)).name for one in inputs]
+        count, key = len(self.nodes), repr((operator, names, output, attributes))
+        if key not in self.known:
+            self.known[key] = Value(self, output or f"r{count}")
+            result = [self.known[key].name]
+            node = self.onnx.helper.make_node(operator, names, result, name=f"{operator}_{count}", **attributes)
+            self.nodes.append(node)
+        return self.known[key]
 
-    def number(self, values: Any) -> str:
+    def number(self, values: Any) -> Value:
         """A constant in the type of the graph."""
         with np.errstate(over="ignore"):
             array = np.asarray(values).astype(self.dtype)
@@ -52,28 +93,27 @@ class Graph:
             )
         return self.constant(array)
 
-    def as_number(self, value: str) -> str:
+    def as_number(self, value: Value) -> Value:
         """A result in the type of the graph."""
         return self.add("Cast", value, to=self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype)))
 
-    def constant(self, array: Any) -> str:
+    def constant(self, array: Any) -> Value:
         """A constant as it is; what occurs twice is written once."""
         array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
         content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
         key = (f"{array.dtype} {array.shape}", content)
         if key not in self.constants:
-            name = f"c{len(self.constants)}"
-            self.constants[key] = self.onnx.numpy_helper.from_array(array, name)
-        return self.constants[key].name
+            self.constants[key] = self.onnx.numpy_helper.from_array(array, f"c{len(self.constants)}")
+        return Value(self, self.constants[key].name)
 
-    def axes(self, *axes: int) -> str:
+    def axes(self, *axes: int) -> Value:
         """A constant of axes or positions."""
         return self.constant(np.array(axes, dtype=np.int64))
 
-    def result(self, name: str, of: str, dtype: Any, shape: list[Any]) -> None:
+    def result(self, name: str, of: Value, dtype: Any, *columns: int) -> None:
         """An output of the graph."""
         self.add("Identity", of, output=name)
-        self.outputs.append(self._info(name, dtype, shape))
+        self.outputs.append(self._info(name, dtype, ["n", *columns]))
 
     def _info(self, name: str, dtype: Any, shape: list[Any]) -> Any:
         helper = self.onnx.helper

@@ -34,7 +34,7 @@ from fewkern.arrays.storable import stored_classes
 from fewkern.core.expansion import Standardization
 from fewkern.core.scores import ClassScores
 from fewkern.io.plan import Classes, Copy, Inputs, Lookup, Vector
-from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_positions, is_no_step
+from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_positions, is_no_step, merges_rare
 
 # An input, or a column of the rows that are looked up by one.
 _Origin: TypeAlias = Copy | tuple[Lookup, int]
@@ -166,6 +166,7 @@ def _imputed(features: StepFeatures, step: SimpleImputer, caller: str) -> StepFe
 
 def _encoded(features: StepFeatures, step: Any, tables: list[tuple[Vector, Vector]], caller: str) -> StepFeatures:
     """Tables (values by category, values of an unknown category) in place of the features."""
+    _refuse(merges_rare(step), step, "min_frequency or max_categories", caller)
     scaled = features.scaling.shift.any() or np.any(features.scaling.factor != 1)
     encoded = not all(isinstance(origin, Copy) for origin in features.origins)
     _refuse(bool(scaled or encoded), step, "a scaler or an encoder before it", caller)
@@ -186,8 +187,6 @@ def _encoded(features: StepFeatures, step: Any, tables: list[tuple[Vector, Vecto
 
 
 def _one_hot(features: StepFeatures, step: OneHotEncoder, caller: str) -> StepFeatures:
-    rare = step.min_frequency is not None or step.max_categories is not None
-    _refuse(rare, step, "min_frequency or max_categories", caller)
     dropped = [None] * len(step.categories_) if step.drop_idx_ is None else list(step.drop_idx_)
     tables = []
     for categories, drop in zip(step.categories_, dropped):
@@ -200,8 +199,6 @@ def _one_hot(features: StepFeatures, step: OneHotEncoder, caller: str) -> StepFe
 
 
 def _ordinal(features: StepFeatures, step: OrdinalEncoder, caller: str) -> StepFeatures:
-    rare = step.min_frequency is not None or step.max_categories is not None
-    _refuse(rare, step, "min_frequency or max_categories", caller)
     unknown = np.array([step.unknown_value if step.handle_unknown == "use_encoded_value" else np.nan], dtype=float)
     return _encoded(
         features, step, [(np.arange(len(c), dtype=float)[:, None], unknown) for c in step.categories_], caller

@@ -7,6 +7,7 @@ the model gives (``Plan.values``) or lead to classes (``Plan.classes``). Everyth
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -14,7 +15,10 @@ import numpy as np
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.core.explanation import Background, vectors_of
+from fewkern.core.gaussians import GaussianBasis
 from fewkern.core.scores import ClassScores
+from fewkern.learn.batches import sums_before
+from fewkern.learn.estimators import KernelClassifier, KernelRegressor
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Number = Literal["float", "double"]
@@ -163,6 +167,19 @@ class Plan:
         return self.n_features if self.inputs is None else self.inputs.count
 
     @property
+    def texts(self) -> dict[int, tuple[str, ...]]:
+        """Inputs that are texts, and their categories."""
+        return {} if self.inputs is None else self.inputs.texts
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The input that every feature belongs to."""
+        if self.inputs is None:
+            return tuple(range(self.n_features))
+        widths = [(one, 1) if isinstance(one, Copy) else (one.source, one.values.shape[1]) for one in self.inputs.parts]
+        return tuple(source.column for source, width in widths for _ in range(width))
+
+    @property
     def n_values(self) -> int:
         first = self.sums[0]
         return len(first.offset) if isinstance(first, Sum) else len(self.sums)
@@ -204,11 +221,7 @@ def shares(described: Plan, model: Any, caller: str) -> Shares:
     if part.bends is None:  # z is x over the length scale and the root of two, less a middle
         first = np.asarray(to_numpy(own.centers), float)[0]
         centers = part.vectors[0] + (centers - first) * math.sqrt(0.5)
-    columns: list[int] = []
-    for one in () if described.inputs is None else described.inputs.parts:
-        columns += [one.column] if isinstance(one, Copy) else [one.source.column] * one.values.shape[1]
-    columns = columns or list(range(described.n_features))
-    return Shares(part, centers, weights, tuple(columns), weights @ values_of(part, centers))
+    return Shares(part, centers, weights, described.columns, weights @ values_of(part, centers))
 
 
 def scored(described: Plan, part: Sum) -> Sum:
@@ -235,3 +248,54 @@ def values_of(part: Sum, T: Vector) -> Vector:
     distances = ((Z[:, None, :] - part.vectors[None, :, :]) ** 2).sum(axis=2)
     values = np.exp(-distances * (1.0 if part.narrow is None else part.narrow)) @ part.coef + part.offset
     return values if part.slopes is None else values + T @ part.slopes.T
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Sums over rows as a triangle: all that recursive least squares needs of ``n`` coefficients and ``q`` targets."""
+
+    state: Vector
+    """Weight of the rows that were judged, sum of their errors, 1, weight of all rows, the upper triangle by rows,
+    ``n q`` zeros (targets are relative to the first coefficients), and these."""
+    coef: Vector
+    """``(n, q)``: the constant, Gaussians, linear features."""
+    linear: Vector
+    """``(p, d)``: linear features of the prepared columns."""
+    ridge: float
+    """An entry of a row that is added for one coefficient at a time."""
+    factor: float
+    """Of the softmax of a classifier."""
+
+
+def learning(model: Any, caller: str) -> Learning:
+    """Where a fitted model of the learner goes on, as its ``partial_fit`` does; ``caller`` begins error messages."""
+    name = type(model).__name__
+    if not isinstance(model, (KernelClassifier, KernelRegressor)):
+        raise TypeError(
+            f"{caller}: update=True is for KernelClassifier and KernelRegressor, which have partial_fit, got {name}."
+        )
+    if getattr(model, "class_weight", None) is not None:
+        raise ValueError(f"{caller}: update=True counts every sample once; fit this {name} without class_weight.")
+    if not isinstance(model.basis_, GaussianBasis):
+        raise ValueError(f"{caller}: update=True needs a model that was fitted to dense samples, not sparse ones.")
+    sums = sums_before(model)
+    assert sums is not None
+    if getattr(model, "loss_", None) == "logistic":
+        warnings.warn(
+            f"{caller}: update=True begins with coefficients of least squares on the same vectors, because those of "
+            f"logistic regression, which this {name} has, cannot be updated: its predictions differ; those of a model "
+            "fitted by partial_fit do not.",
+            UserWarning,
+            stacklevel=3,
+        )
+    found = sums.solution()
+    C = np.asarray(to_numpy(found.factor), float)
+    upper = C.T[np.triu_indices(len(C))]
+    coef = np.concatenate([to_numpy(found.offset)[None, :], to_numpy(found.W)]).astype(float)
+    return Learning(
+        np.concatenate([[sums.weight, sums.error, 1.0, upper[0] ** 2], upper, np.zeros(coef.size), coef.ravel()]),
+        coef,
+        np.asarray(to_numpy(model.basis_.linear), float).T,
+        float(np.sqrt(sums.alpha * (len(C) - 1))),
+        sums.factor,
+    )

@@ -6,26 +6,40 @@ object is tried before it is returned: a model that was loaded can do everything
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import io
 import os
-import secrets
-import stat
-from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
+import numpy as np
+import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from fewkern._version import __version__
+from fewkern.arrays.namespace import is_foreign, is_sparse, to_numpy
 from fewkern.arrays.numerics import quiet
 from fewkern.arrays.progress import printable
-from fewkern.arrays.storable import stored_classes
+from fewkern.arrays.storable import Stored, stored_classes
 from fewkern.arrays.validation import unwrapped
-from fewkern.io.archive import Budget, FileLimitError, ModelFileError, pack, unpack
-from fewkern.io.records import Reader, Writer
-from fewkern.io.trial import FUNCTIONS, is_fitted, try_function
+from fewkern.io.archive import Arrays, Budget, FileLimitError, ModelFileError, pack, unpack, write_atomically
+from fewkern.io.steps import CONTAINERS, SCALERS, STEPS, written
+from fewkern.io.trial import FUNCTIONS, check_object, is_fitted, try_function
+
+State: TypeAlias = dict[str, Any]
+
+# Limits on nested objects, and on nested pipelines and column transformers; models stay below them. Every level of the
+# second kind makes scikit-learn three times slower, because it asks each step three times for its tags.
+_DEEPEST_OBJECT, _DEEPEST_CONTAINER = 16, 5
+_ENTRIES = {"object": {"state"}, "enum": {"value"}, "sparse": {"shape"}}
+# scikit-learn makes Python objects of the entries of some arrays, a list and a set of them.
+_BYTES_PER_ENTRY = 160
+# The attribute with what a model has learned from, of those that are not part of it.
+_SUMS = ("_fitted_to",)
 
 
 def save(model: Any, path: str | os.PathLike[str], *, with_sums: bool = False) -> Path:
@@ -165,53 +179,188 @@ def _refusal(path: Path, error: Exception) -> ModelFileError:
     )
 
 
-def write_atomically(path: str | os.PathLike[str], write: Callable[..., object]) -> None:
-    """Call ``write(handle)`` on a temporary file beside ``path``, then put it in place of ``path``.
+class Writer:
+    """Turns values into JSON and collects their arrays, each once."""
 
-    The content is on the disk before it takes the place of the old file. If anything fails, the old file stays as it
-    was, and the temporary one is removed (after a kill it stays behind, named ``.fewkern-*.part``). Several writers do
-    not disturb each other; the last one to finish wins. A link stays a link, and its target is replaced; a
-    device or a pipe is written to directly. An existing file keeps its permissions.
+    def __init__(self, with_sums: bool = False) -> None:
+        self.arrays: Arrays = {}
+        self.classes: set[str] = set()
+        self._also = _SUMS if with_sums else ()
+        # by identity; the arrays are kept alive, so that no other one gets the same number
+        self._seen: dict[int, tuple[Any, str]] = {}
+
+    def write(self, value: Any, where: str) -> Any:
+        """JSON for ``value``; ``where`` says in errors which part of the model it is."""
+        if isinstance(value, Enum):
+            return {"enum": self._name(value, where), "value": value.value}
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, np.generic):
+            return value.item()
+        if is_sparse(value):
+            csr = sp.csr_array(value)
+            parts = {"data": csr.data, "indices": csr.indices, "indptr": csr.indptr}
+            return {"sparse": {k: self.write(v, where) for k, v in parts.items()}, "shape": list(csr.shape)}
+        if is_foreign(value) or isinstance(value, np.ndarray):
+            return self._array(value, where)
+        if isinstance(value, (list, tuple)):
+            kind = "tuple" if isinstance(value, tuple) else "list"
+            return {kind: [self.write(v, f"{where}[{i}]") for i, v in enumerate(value)]}
+        if isinstance(value, dict):
+            return {"dict": [[self.write(k, where), self.write(v, f"{where}[{k!r}]")] for k, v in value.items()]}
+        name, state = written(value) or (self._name(value, where), _state(value, self._also))
+        self.classes.add(name)
+        return {"object": name, "state": {k: self.write(v, f"{where}.{k}") for k, v in state.items()}}
+
+    def _name(self, value: Any, where: str) -> str:
+        name = type(value).__name__
+        stored = stored_classes().get(name)
+        if stored is None or stored.cls is not type(value):
+            raise TypeError(
+                f"save: {where} is a {name}, which cannot be saved. A file may hold estimators and kernels of fewkern, "
+                f"Pipeline, {', '.join([*(cls.__name__ for cls in SCALERS), *STEPS])}, feature selection, numbers and "
+                "texts; a function of your own as kernel, or a generator as random_state, exists only in your program. "
+                "Of a pipeline you can save the last step alone, and do the steps before it yourself."
+            )
+        return name
+
+    def _array(self, value: Any, where: str) -> Any:
+        if id(value) not in self._seen:
+            array = to_numpy(value)
+            if array.dtype == object:
+                if array.ndim != 1 or not all(isinstance(item, str) for item in array):
+                    raise TypeError(f"save: {where} holds Python objects; only numbers and strings can be saved.")
+                return {"strings": [str(item) for item in array]}
+            if array.dtype.kind not in "biufU":
+                raise TypeError(f"save: {where} has the type {array.dtype}; only numbers and strings can be saved.")
+            name = f"a{len(self.arrays)}"
+            self.arrays[name] = array
+            self._seen[id(value)] = (value, name)
+        return {"array": self._seen[id(value)][1]}
+
+
+def _state(value: Any, also: tuple[str, ...] = ()) -> State:
+    if dataclasses.is_dataclass(value):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    # callbacks follow a fit; the model does not need them
+    transient = ("_skl_callbacks", *getattr(type(value), "_transient", ()))
+    return {k: v for k, v in vars(value).items() if k not in transient or k in also}
+
+
+class Reader:
+    """Turns JSON and arrays into objects of registered classes, each checked against its class.
+
+    Every use of an array is charged to the ``budget``, however often the same one is named.
     """
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file() and not path.is_dir():
-        with path.open("wb") as file:
-            write(file)
-        return
-    if path.is_dir():
-        raise IsADirectoryError(f"cannot write {path}: it is a folder; give the name of a file.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path.name}: the folder {path.parent} does not exist; make it first.")
-    part = path.with_name(f".fewkern-{secrets.token_hex(8)}.part")
-    try:
-        # 0o666 less the umask: the permissions of any new file
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    except PermissionError as error:
-        raise PermissionError(
-            f"cannot write {path.name}: you may not make files in the folder {path.parent}; choose another one."
-        ) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            if path.exists() and hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+
+    def __init__(self, arrays: Arrays, budget: Budget) -> None:
+        self._arrays, self._budget = arrays, budget
+        self._objects, self._containers = 0, 0
+
+    def read(self, node: Any) -> Any:
+        """The value that a piece of JSON stands for."""
+        if isinstance(node, str):
+            self._budget.charge_text(node)
+        if not isinstance(node, dict):
+            if isinstance(node, list):
+                raise ValueError("a bare list in its header")
+            return node
+        kind: Any = next(iter(node), None)
+        content: Any = node.get(kind)
+        if set(node) != {kind} | _ENTRIES.get(str(kind), set()):
+            raise ValueError(f"an unknown entry {kind!r} in its header")
+        if kind == "array":
+            self._budget.charge_array(self._arrays[content])
+            return self._arrays[content]
+        if kind == "list":
+            return [self.read(v) for v in content]
+        if kind == "tuple":
+            return tuple(self.read(v) for v in content)
+        if kind == "dict":
+            return {self.read(k): self.read(v) for k, v in content}
+        if kind == "strings":
+            return self._strings(content)
+        if kind == "sparse":
+            return self._sparse({name: self.read(part) for name, part in content.items()}, node["shape"])
+        if kind == "enum":
+            return self.make(content, {"value": node["value"]})
+        if kind == "object":
+            return self._object(content, node["state"])
+        raise ValueError(f"an unknown entry {kind!r} in its header")
+
+    def _strings(self, items: Any) -> np.ndarray[Any, Any]:
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            raise ValueError("texts that are not texts")
+        array = np.empty(len(items), dtype=object)
+        array[:] = [self.read(item) for item in items]
+        return array
+
+    def _sparse(self, parts: State, shape: Any) -> Any:
+        _check_sparse(parts, shape)
+        self._budget.check_columns(shape[1], sparse=True)
+        return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
+
+    def _object(self, name: Any, state: Any) -> Any:
+        container = name in CONTAINERS
+        self._objects += 1
+        self._containers += container
+        # on the way down, before there is an object that could be asked anything
+        if self._objects > _DEEPEST_OBJECT or self._containers > _DEEPEST_CONTAINER:
+            raise ValueError(
+                f"it nests objects deeper than {_DEEPEST_OBJECT}, or pipelines deeper than {_DEEPEST_CONTAINER}"
+            )
+        fields = {key: self.read(value) for key, value in state.items()}
+        self._objects -= 1
+        self._containers -= container
+        return self.make(name, fields)
+
+    def make(self, name: str, state: State) -> Any:
+        """An object of the class ``name`` with these fields."""
+        made: Any
+        if name in STEPS:
+            cls, _, make = STEPS[name]
+            self._budget.charge(_BYTES_PER_ENTRY * _n_entries(tuple(state.values())))
+            made, stored = make(cls, state), Stored(cls, {})
+        else:
+            found = stored_classes().get(name)
+            if found is None:
+                raise ValueError(f"there is no class {name}")
+            cls, stored = found.cls, found
+            if issubclass(cls, Enum):
+                made = cls(state["value"])
+            elif dataclasses.is_dataclass(cls):
+                made = cls(**state)
+            else:
+                # parameters first: one that the file does not know gets its default
+                names = inspect.signature(cls).parameters
+                made = cls(**{key: value for key, value in state.items() if key in names})
+                made.__dict__.update(state)
+        check_object(made, stored, self._budget)
+        return made
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the new name survive a power failure, where the system can open folders."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass  # some network file systems cannot; the file itself is safe
-    finally:
-        os.close(handle)
+def _n_entries(value: Any) -> int:
+    """Number of entries of all arrays in tuples of arrays."""
+    if isinstance(value, tuple):
+        return sum(map(_n_entries, value))
+    return value.size if isinstance(value, np.ndarray) else 0
+
+
+def _check_sparse(parts: dict[str, Any], shape: Any) -> None:
+    """Raise a ValueError if these are not the parts of a sparse matrix of that shape.
+
+    The compiled code of SciPy trusts its row and column numbers: a wrong one reads memory that is not its own.
+    """
+    data, columns, starts = (parts[name] for name in ("data", "indices", "indptr"))
+    if not (isinstance(shape, list) and len(shape) == 2 and all(type(n) is int and n >= 0 for n in shape)):
+        raise ValueError("a sparse matrix without a shape")
+    if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, columns, starts)):
+        raise ValueError("a sparse matrix without its parts")
+    if data.dtype.kind not in "fiub" or any(p.dtype not in (np.int32, np.int64) for p in (columns, starts)):
+        raise ValueError("a sparse matrix of another type")
+    if len(starts) != shape[0] + 1 or len(data) != len(columns):
+        raise ValueError("a sparse matrix whose parts do not have the right lengths")
+    if starts[0] != 0 or starts[-1] != len(data) or np.any(starts[1:] < starts[:-1]):
+        raise ValueError("a sparse matrix whose rows overlap")
+    if len(columns) and (columns.min() < 0 or columns.max() >= shape[1]):
+        raise ValueError("a sparse matrix with entries outside of its columns")

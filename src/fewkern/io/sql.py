@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from fewkern._version import __version__
+from fewkern.io.archive import write_atomically
 from fewkern.io.c_text import c_comment
 from fewkern.io.describe import plan
 from fewkern.io.js import json_label
 from fewkern.io.plan import Classes, Inputs, Lookup, Plan, Sum, Vector
-from fewkern.io.save import write_atomically
 
 # PostgreSQL allows 1664 columns in a subquery, SQLite 2000.
 _MOST_COLUMNS = 1600
@@ -230,7 +230,7 @@ def _bend(x: str, knots: Vector, values: Vector) -> str:
 def _values(part: Sum, chain: _Chain, u: list[str]) -> list[str]:
     """Add the steps of a sum; returns the expressions of its values."""
     t = u if part.bends is None else chain.step("t", [_bend(x, *bend) for x, bend in zip(u, part.bends)])
-    z = [x if part.shift is None else f"({x} - {_number(s)})" for x, s in zip(t, _or_zeros(part.shift, t))]
+    z = t if part.shift is None else [f"({x} - {_number(s)})" for x, s in zip(t, part.shift)]
     if part.factor is not None:
         z = [f"{x} * {_number(f)}" for x, f in zip(z, part.factor)]
     z += [_total(_products(t, row)) for row in part.directions] if part.directions is not None else []
@@ -243,10 +243,6 @@ def _values(part: Sum, chain: _Chain, u: list[str]) -> list[str]:
     return [
         _total([_number(b), *_products(k, c), *_products(t, s)]) for b, c, s in zip(part.offset, part.coef.T, slopes)
     ]
-
-
-def _or_zeros(shift: Vector | None, like: list[str]) -> Vector:
-    return np.zeros(len(like)) if shift is None else shift
 
 
 def _kernels(part: Sum, chain: _Chain, z: list[str], linear: list[str]) -> list[str]:

@@ -62,6 +62,11 @@ def is_no_step(step: object) -> bool:
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
+def merges_rare(encoder: Any) -> bool:
+    """Whether an encoder takes rare categories for one."""
+    return encoder.min_frequency is not None or encoder.max_categories is not None
+
+
 def _plain(columns: Any) -> Any:
     """The columns of a remainder are a list that warns of changes to come, in some versions of scikit-learn."""
     return columns.data if isinstance(columns, UserList) else columns
@@ -208,7 +213,7 @@ def _make_imputer(cls: Any, content: Content) -> Any:
 
 
 def _write_encoder(step: Any) -> Content:
-    _refuse(step.min_frequency is not None or step.max_categories is not None, step, "min_frequency or max_categories")
+    _refuse(merges_rare(step), step, "min_frequency or max_categories")
     mixed = "categories other than texts and numbers"
     categories = tuple(_texts_or_numbers(values, step, mixed) for values in step.categories_)
     return {**_head(step, "categories"), "categories": categories, "given": not isinstance(step.categories, str)}
@@ -219,8 +224,7 @@ def _make_encoder(cls: Any, content: Content) -> Any:
     if not isinstance(categories, tuple) or not categories or not all(map(_is_categories, categories)):
         raise ValueError(f"{cls.__name__}.categories_ are not lists of different values")
     made = _made(cls, content, categories=[list(values) for values in categories])
-    rare = made.min_frequency is not None or made.max_categories is not None
-    _expect(not rare, made, "min_frequency")
+    _expect(not merges_rare(made), made, "min_frequency")
     row = np.empty((1, len(categories)), dtype=object)
     row[0, :] = [values[0] for values in categories]
     made.fit(row)

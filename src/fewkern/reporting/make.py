@@ -13,7 +13,7 @@ from typing import Any
 
 from fewkern._version import __version__
 from fewkern.arrays.progress import missing_package, printable
-from fewkern.io.save import write_atomically
+from fewkern.io.archive import write_atomically
 from fewkern.reporting import formatting
 from fewkern.reporting.figures import draw
 from fewkern.reporting.findings import Findings, find
