@@ -21,9 +21,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier, LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -481,6 +481,15 @@ ONE_VS_ONE = GaussianProcessClassifier(multi_class="one_vs_one", optimizer=None)
             TypeError,
             "this RandomForestClassifier has several outputs; com",
         ),
+        (
+            KNeighborsClassifier().fit(X, np.stack([y, 1 - y], 1)),
+            {},
+            TypeError,
+            "this KNeighborsClassifier has sev",
+        ),
+        (RidgeClassifier().fit(X, np.stack([y, 1 - y], 1)), {}, TypeError, "this RidgeClassifier has several outputs"),
+        (FixedThresholdClassifier(clone(FOREST)).fit(X, y), {}, TypeError, "moves the threshold of another classifier"),
+        (LocalOutlierFactor().fit(X), {}, TypeError, "this LocalOutlierFactor tells nothing about new samples; fit it"),
         (clone(FOREST).fit(X, y), {"X": None}, ValueError, "a RandomForestClassifier has no vectors; pass X, samples"),
         (fewkern.TableModel(holdout=0).fit(X, y), {"X": None}, ValueError, "a TableModel needs X, the rows of a table"),
         (

@@ -93,6 +93,18 @@ def test_agreement_is_what_new_rows_say(X, rng):
     assert rare == (2,)
 
 
+def test_a_class_that_is_decided_at_one_sample_is_measured_there(rng):
+    """Crossings of thirty columns are all of the other class: they say nothing of the one that has been lost."""
+    X = rng.standard_normal((150, 30))
+    teacher = Teacher(
+        lambda rows: rows[:, :1] + 9.0, None, ClassScores(), lambda rows: np.any(rows != X[0], axis=1) * 1
+    )
+    _, found, rare = distill(teacher, X, None, Goal((1,), 0.0, 2))
+    assert found.decisions > 0.9
+    assert found.least == 0
+    assert rare == (0,)
+
+
 def test_a_constant_teacher_is_found(X):
     constant = KernelExpansion(Gaussian(1.0), X[:2], np.zeros((2, 1)), np.full(1, 5.0))
     short, found = distilled(taught_by(constant), X, (1,), 0.0)
@@ -132,6 +144,9 @@ def test_one_sample_in_ten_is_held_out_and_enough_of_every_class(rng):
     assert sorted([*taught, *held]) == list(range(236))
     assert np.bincount(codes[held]).tolist() == [20, IMITATION.least_class_rows + 2, 2]
     assert len(held_out(None, 300, rng)[1]) == 30
+    few = np.repeat([0, 1, 2], [200, 1, 2])  # in both parts
+    taught, held = held_out(few, 203, rng)
+    assert [np.bincount(few[part])[1:].tolist() for part in (taught, held)] == [[1, 2], [1, 1]]
     taught, held = held_out(None, 6, rng)  # too few
     assert sorted(taught) == sorted(held) == list(range(6))
 

@@ -179,7 +179,8 @@ def distill(
     if X_new is None:
         taught, held = (_take(X, part) for part in held_out(codes, int(X.shape[0]), rng))
         own = teacher.decisions(held, teacher.values(held))
-        test = _Test.of(teacher, crossings(held, X, own, IMITATION.rows, IMITATION.drawn_to_judge, rng), codes)
+        rows = crossings(held, X, own, IMITATION.rows, IMITATION.drawn_to_judge, rng)
+        test = _Test.of(teacher, _with_every_class(teacher, rows, held, own), codes)
     else:
         taught, test = X, _Test.of(teacher, X_new)
     n_samples = min(int(taught.shape[0]), 2 * IMITATION.rows // 3)
@@ -199,6 +200,15 @@ def distill(
 
 def _take(X: Array, part: Host) -> Array:
     return take_rows(X, asarray_like(part, X, dtype=namespace(X).int64))
+
+
+def _with_every_class(teacher: Teacher, rows: Array, held: Array, codes: Array | None) -> Array:
+    """The rows, and those held out of classes for which the teacher decides nowhere among them."""
+    if codes is None:
+        return rows
+    decided = teacher.decisions(rows, teacher.values(rows))
+    missed = np.flatnonzero(~np.isin(to_numpy(codes), to_numpy(decided)))
+    return namespace(rows).concat([rows, _take(held, missed)], axis=0) if len(missed) else rows
 
 
 def _lesson(teacher: Teacher, X: Array, n: int, rng: np.random.Generator) -> Rows:
@@ -224,18 +234,23 @@ def border_weights(scores: Host) -> Host:
 
 
 def held_out(codes: Array | None, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Positions of the samples to teach, and of those held out: one in ten, and enough of every class."""
+    """Positions of the samples to teach, and of those held out: one in ten, and enough of every class.
+
+    Classes of one or two samples are in both: what is not taught is lost, and what is not held out is not measured.
+    """
     order = rng.permutation(n)
     if n < 2 * IMITATION.held_out:
         return order, order
     held = np.arange(n) % IMITATION.held_out == IMITATION.held_out - 1
+    taught = ~held
     if codes is not None:
         order = order[np.argsort(to_numpy(codes)[order], kind="stable")]
         classes = to_numpy(codes)[order]
         for own in (np.flatnonzero(classes == c) for c in np.unique(classes)):
             if held[own].sum() < IMITATION.least_class_rows:
-                held[own[: min(IMITATION.least_class_rows, len(own) // 3)]] = True
-    return rng.permutation(order[~held]), order[held]
+                held[own[: min(IMITATION.least_class_rows, max(1, len(own) // 3))]] = True
+            taught[own] = ~held[own] | (len(own) < 3)
+    return rng.permutation(order[taught]), order[held]
 
 
 def crossings(X: Array, others: Array, codes: Array | None, count: int, drawn: int, rng: np.random.Generator) -> Array:

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
@@ -183,8 +184,14 @@ def _own(model: Any) -> Teacher:
 
 def _any_classifier(model: Any) -> Teacher:
     """A classifier of unknown form: its decision function, else its probabilities, else its decisions."""
-    if not hasattr(model.classes_, "shape"):
-        raise TypeError(f"compress: this {type(model).__name__} has several outputs; compress one model per output.")
+    name = type(model).__name__
+    if not hasattr(model.classes_, "shape") or _n_values(model, "predict") > 1:
+        raise TypeError(f"compress: this {name} has several outputs; compress one model per output.")
+    if isinstance(model, (FixedThresholdClassifier, TunedThresholdClassifierCV)):
+        raise TypeError(
+            f"compress: this {name} moves the threshold of another classifier; compress that (estimator_), and give "
+            "the result to FixedThresholdClassifier(FrozenEstimator(...))."
+        )
     k = len(model.classes_)
     for name in ("decision_function", "predict_proba"):
         if hasattr(model, name) and (name == "predict_proba" or k == 2 or _n_values(model, name) == k):
@@ -197,8 +204,16 @@ def _any_classifier(model: Any) -> Teacher:
     return Teacher(_centred_scores(indicators), None, ClassScores(), decide)
 
 
+def _detector(model: Any) -> Teacher:
+    if not hasattr(model, "decision_function"):
+        raise TypeError(
+            f"compress: this {type(model).__name__} tells nothing about new samples; fit it with novelty=True."
+        )
+    return Teacher(_asked(model.decision_function), None, ClassScores())
+
+
 def _n_values(model: Any, name: str) -> int:
-    """Number of columns of the answers of a method; one row is enough to see them."""
+    """Number of values in the answer of a method to one row."""
     return int(np.size(ask(getattr(model, name), np.zeros((1, model.n_features_in_)))))
 
 
@@ -219,7 +234,7 @@ def _centred_scores(method: Callable[[Any], Any]) -> Callable[[Array], Array]:
 _BY_VALUES: tuple[tuple[Callable[[Any], bool], Callable[[Any], Teacher]], ...] = (
     (is_classifier, _any_classifier),
     (is_regressor, lambda model: Teacher(_asked(model.predict), None)),
-    (is_outlier_detector, lambda model: Teacher(_asked(model.decision_function), None, ClassScores())),
+    (is_outlier_detector, _detector),
 )
 _SOURCES: dict[type, Callable[[Any], Teacher]] = {
     SVC: _classifier,
