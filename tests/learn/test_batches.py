@@ -133,15 +133,18 @@ def test_several_classes_that_come_late(table, basis):
     np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), atol=1e-8)
 
 
-def test_a_first_batch_without_some_classes_says_so(table):
+@pytest.mark.parametrize("few", [0, 4])
+def test_a_first_batch_with_few_rows_of_some_class_says_so(few, table):
     """Sorted rows: all vectors would be where the first class is."""
     X, y, _ = table
     order, classes = np.argsort(y, kind="stable"), ["left", "right"]
+    first, message = (
+        np.r_[order[:50], order[: -few - 1 : -1]],
+        r"fewer than 5 rows of 1 of 2 classes \('right'\), and chooses",
+    )
     model = KernelClassifier(n_vectors=3)
-    with pytest.warns(
-        UserWarning, match=r"no rows of 1 of 2 classes \('right'\), and chooses .* or pass basis="
-    ) as found:
-        model.partial_fit(X[order[:50]], y[order[:50]], classes=classes)
+    with pytest.warns(UserWarning, match=message) as found:
+        model.partial_fit(X[first], y[first], classes=classes)
     assert found[0].filename == __file__
     model.partial_fit(X[order[-50:]], y[order[-50:]])  # warnings are errors: said once
     clone(model).partial_fit(X, y, classes=classes)

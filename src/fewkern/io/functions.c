@@ -200,7 +200,7 @@ const T *NAME_state(void)
     return NAME_now;
 }
 
-/* learn what another device with this file has learned */
+/* learn what another device with this file has learned; the rows behind the file then count once more */
 void NAME_merge(const T *other)
 {
     T row[SIZE], target[VALUES];

@@ -21,6 +21,9 @@ from fewkern.select.base import IntervalRegressor
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate, fit_intervals
 
+# Rows of a class in a first batch below which a warning says that the vectors hardly know it.
+_LEAST_CLASS_ROWS = 5
+
 
 class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     r"""Predict numbers from a few vectors that are chosen, moved and sized automatically.
@@ -287,7 +290,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         before = sums_before(self)
         samples = class_targets(labelled_batch(self, X, y, classes, sample_weight))
         if before is None and basis is None:
-            _warn_of_absent_classes(self, samples)
+            _warn_of_rare_classes(self, samples)
         sums = self._learn_batch(samples, before, basis)
         held_out = sums.left_out(samples)
         sums = sums.judged(held_out.weight, held_out.error_rate(), calibrate(ClassScores(), held_out).factor)
@@ -321,16 +324,17 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         return model
 
 
-def _warn_of_absent_classes(model: KernelClassifier, samples: Samples) -> None:
-    """Warn where the first batch, which chooses the vectors, lacks classes."""
-    absent = np.setdiff1d(np.arange(len(model.classes_)), to_numpy(samples.codes))
-    if len(absent):
-        labels = ", ".join(repr(label) for label in to_numpy(model.classes_)[absent[:5]].tolist())
+def _warn_of_rare_classes(model: KernelClassifier, samples: Samples) -> None:
+    """Warn where the first batch, which chooses the vectors, has few rows of some class."""
+    counts = np.bincount(to_numpy(samples.codes), minlength=len(model.classes_))
+    rare = np.flatnonzero(counts < _LEAST_CLASS_ROWS)
+    if len(rare):
+        labels = ", ".join(repr(label) for label in to_numpy(model.classes_)[rare[:5]].tolist())
         warnings.warn(
-            f"{type(model).__name__}.partial_fit: the first batch has no rows of {len(absent)} of "
-            f"{len(model.classes_)} classes ({labels}{', ...' if len(absent) > 5 else ''}), and chooses all vectors: "
-            "later rows of these may be predicted badly. Let a batch with rows of all classes come first, or pass "
-            "basis=, the basis_ of a model that was fitted to some rows of every class.",
+            f"{type(model).__name__}.partial_fit: the first batch has fewer than {_LEAST_CLASS_ROWS} rows of "
+            f"{len(rare)} of {len(model.classes_)} classes ({labels}{', ...' if len(rare) > 5 else ''}), and chooses "
+            "all vectors: later rows of these may be predicted badly. Let a batch with rows of all classes come first, "
+            "or pass basis=, the basis_ of a model that was fitted to some rows of every class.",
             UserWarning,
             stacklevel=4,
         )

@@ -345,7 +345,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         return self
 
     def merge(self, other: Self) -> Self:
-        """A model that has learned from the batches of both; they must have the same vectors and classes."""
+        """A model that has learned from the batches of both; they must have the same vectors and classes.
+
+        Rows that both have learned count twice: those of a fit that both began with, for example. :meth:`forget` takes
+        them out once.
+        """
         name = type(self).__name__
         for model in (self, other):
             check_is_fitted(model)
