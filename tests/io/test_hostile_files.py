@@ -82,7 +82,7 @@ def test_the_checksum_knows_the_names_of_arrays():
         ("n_features_in_", "2", r"FeatureVectorDiscriminant.n_features_in_ is '2'"),
         ("predict", "x", r"FeatureVectorDiscriminant has an attribute predict"),
         ("__class__", "x", r"FeatureVectorDiscriminant has an attribute __class__"),
-        ("kernel", 3, r"kernel: expected a name"),
+        ("kernel", 3, r"The 'kernel' parameter of FeatureVectorDiscriminant must be"),
         ("vectors_", {"array": "a0", "more": 1}, r"an unknown entry 'array' in its header"),
         ("vectors_", {"array": "a999"}, r"KeyError\('a999'\)"),
         ("vectors_", [1], r"a bare list in its header"),
@@ -169,6 +169,31 @@ def test_what_a_regressor_promises_is_tried(apply, message, tmp_path):
     load(save(model, tmp_path / "m"))
     apply(model)
     with pytest.raises(ValueError, match=f"nothing was written .*{message}"):
+        save(model, tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("apply", "message"),
+    [
+        (part("background_.centers", np.ones((2, 1))), "Background.weights has the shape|Background.centers|matmul"),
+        (
+            lambda m: part("background_.weights", 2 * m.background_.weights)(m),
+            "the weights of a background do not add up to one",
+        ),
+        (part("_sums", "x"), "the sums of KernelRegressor are none"),
+        (part("_sums.log_factor", np.inf), "has sums that it cannot learn from"),
+        (part("_sums.basis", None), "Sums.basis|sums that it cannot learn from"),
+        (part("_sums.statistics.square", np.full(1, np.nan)), "NaN"),
+        (part("verbose", "loudly"), "The 'verbose' parameter of KernelRegressor must be"),
+        (part("prefer", "no"), "The 'prefer' parameter of KernelRegressor must be"),
+    ],
+)
+def test_explanations_and_learning_on_are_tried(apply, message, tmp_path):
+    model = fewkern.KernelRegressor(n_vectors=5).partial_fit(X, X[:, 0])
+    found = load(save(model, tmp_path / "m"))
+    found.explain(X), found.merge(model), found.forget(X[:2], X[:2, 0]), found.partial_fit(X, X[:, 0])
+    apply(model)
+    with pytest.raises(ValueError, match=f"nothing was written .*({message})"):
         save(model, tmp_path / "m")
 
 

@@ -25,6 +25,7 @@ prepared columns, so there slopes and spreads are those of the prepared columns.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -42,9 +43,16 @@ from fewkern.core.samples import Samples
 Gaussians: TypeAlias = KernelExpansion | GaussianExpansion
 # Elements of a block of rows times vectors: its arrays stay in the cache between the steps.
 _BLOCK_ELEMENTS = 1 << 14
+# Rounding of the sum of the weights of a background, in single precision.
+_WEIGHTS_RTOL = 1e-4
 
 
-@storable(centers=floats("k", "d"), weights=floats("k", above=0.0))
+def _check_background(read: Background) -> None:
+    if not math.isclose(float(namespace(read.weights).sum(read.weights)), 1.0, rel_tol=_WEIGHTS_RTOL):
+        raise ValueError("the weights of a background do not add up to one")
+
+
+@storable(check=_check_background, centers=floats("k", "d"), weights=floats("k", above=0.0))
 @dataclass(frozen=True)
 class Background:
     """What a prediction is compared with: points with weights.

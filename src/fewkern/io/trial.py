@@ -9,8 +9,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import math
 import types
 import typing
+import warnings
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ from fewkern.density.classes import ClassMixtures
 from fewkern.density.mixture import KernelMixture
 from fewkern.io.archive import Budget
 from fewkern.io.steps import column_positions, is_no_step
+from fewkern.learn.batches import Sums, same_basis, sums_before
+from fewkern.learn.fitting import LearningEstimator
 
 # Functions that a file may hold without an estimator around them.
 FUNCTIONS = (KernelExpansion, GaussianExpansion, KernelMixture, ClassMixtures)
@@ -156,6 +160,8 @@ def try_model(model: BaseEstimator, budget: Budget) -> None:
     """Call every method of a fitted model on a few samples; its results must be finite and have the right shapes."""
     name = type(model).__name__
     model.get_params(deep=False)
+    if type(model).__module__.startswith("fewkern.") and hasattr(model, "_parameter_constraints"):
+        model._validate_params()
     if not is_fitted(model):
         return
     classes = getattr(model, "classes_", None)
@@ -170,6 +176,8 @@ def try_model(model: BaseEstimator, budget: Budget) -> None:
             _try_transform(tried, X)
     _try_table(model, samples)
     _check_importances(tried)
+    if isinstance(tried, LearningEstimator):
+        _try_learning(tried, samples[:1])
 
 
 def try_methods(model: Any, X: Any) -> None:
@@ -195,6 +203,28 @@ def try_methods(model: Any, X: Any) -> None:
     _try_promise(model, "novelty", n, X)
     _try_promise(model, "novelty_pvalue", n, X)
     _try_promise(model, "novelty_threshold", 1, false_alarms=0.5)
+    if hasattr(model, "explain") and n == 1:
+        _try_promise(model, "explain", 1, X)
+
+
+def _try_learning(model: LearningEstimator, X: Any) -> None:
+    """Go on learning in every way, from the sums of the file."""
+    given = [vars(model).get(name) for name in ("_sums", "_fitted_to")]
+    if not all(fits(sums, Sums | None) for sums in given):
+        raise ValueError(f"the sums of {type(model).__name__} are none")
+    if not any(given):
+        return
+    sums = sums_before(model)
+    assert sums is not None
+    if not math.isfinite(sums.factor) or not same_basis(sums.basis, model.basis_):
+        raise ValueError(f"{type(model).__name__} has sums that it cannot learn from")
+    y = model.classes_[:1] if hasattr(model, "classes_") else np.zeros((1, model.expansion_.n_outputs))
+    y = y[:, 0] if y.shape[1:] == (1,) else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what they say of these rows is no news to anybody
+        try_methods(model.merge(model), X)
+        try_methods(copy.copy(model).partial_fit(X, y), X)
+        _try_promise(copy.copy(model), "forget", 1, X, y)
 
 
 def _try_promise(model: Any, method: str, n: int, *samples: Any, **given: float) -> None:
@@ -204,11 +234,14 @@ def _try_promise(model: Any, method: str, n: int, *samples: Any, **given: float)
     own = {type(one).__name__ for one in (model, getattr(model, "estimator_", model))}
     where = f"{type(model).__name__}.{method}"
     try:
-        answer = np.atleast_1d(getattr(model, method)(*samples, **given))
+        answer = getattr(model, method)(*samples, **given)
     except (ValueError, AttributeError) as error:
         if not str(error).startswith(tuple(own)):
             raise
         return
+    if method == "forget":
+        return
+    answer = np.atleast_1d(answer.values if method == "explain" else answer)
     _check_finite(answer, n, where)
     if method == "predict_interval" and not np.all(answer[..., 0] <= answer[..., 1]):
         raise ValueError(f"{where} gives a lower bound above the upper one")
