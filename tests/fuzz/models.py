@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import tempfile
 import warnings
@@ -110,11 +111,13 @@ def pipelines(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any, Any, Any
 
 
 def parts(X: np.ndarray, y: np.ndarray, t: np.ndarray) -> Iterator[tuple[str, Any]]:
-    """Functions that can be saved without their estimator."""
+    """Functions that can be saved without their estimator, and models with the sums that they learned."""
     small = {"max_vectors": 5}
     kernel = fewkern.FeatureVectorRegressor(kernel=Gaussian([0.5, 1.0, 2.0]), **small)
     yield "expansion-kernel", kernel.fit(X, t).expansion_
     yield "expansion-gaussians", fewkern.KernelRegressor(**small).fit(X, t).expansion_
+    yield "learning", fewkern.KernelRegressor(**small).partial_fit(X, t)
+    yield "learning-classes", fewkern.KernelClassifier(**small).partial_fit(X, y)
     yield "expansion-mixture", fewkern.ForwardDensity(**small).fit(X).expansion_
     yield "expansion-whitened", fewkern.ForwardDensity(scale="whiten", **small).fit(X).expansion_
     yield "expansion-classes", fewkern.DensityClassifier(estimator=fewkern.ForwardDensity(**small)).fit(X, y).expansion_
@@ -169,7 +172,7 @@ def answers(model: Any, X: Any) -> dict[str, Any]:
                 found[method] = _said(model, getattr(model, method), X)
         if hasattr(model, "inverse_transform"):
             found["inverse_transform"] = _said(model, model.inverse_transform, found["transform"])
-        for name, question in _questions(model).items():
+        for name, question in (_questions(model) | _learning(model, X)).items():
             found[name] = _said(model, question)
     for method, value in found.items():
         if getattr(getattr(value, "dtype", None), "kind", "") == "f" and np.isnan(value).any():
@@ -189,6 +192,21 @@ def _questions(model: Any) -> dict[str, Callable[[], Any]]:
         found["marginal"] = lambda: model.marginal([0]).mean()
     if not isinstance(model, BaseEstimator):
         found |= {"vectors": lambda: model.vectors, "nbytes": lambda: model.nbytes}
+    return found
+
+
+def _learning(model: Any, X: Any) -> dict[str, Callable[[], Any]]:
+    """To explain itself, to go on learning, and to forget."""
+    found: dict[str, Callable[[], Any]] = {}
+    if hasattr(model, "explain") and isinstance(X, np.ndarray):
+        found["explain"] = lambda: model.explain(X).values
+    if hasattr(model, "merge"):
+        y = np.resize(model.classes_, len(X)) if hasattr(model, "classes_") else np.zeros(len(X))
+        found |= {
+            "merge": lambda: model.merge(model).predict(X),
+            "partial_fit": lambda: copy.copy(model).partial_fit(X, y).predict(X),
+            "forget": lambda: copy.copy(model).forget(X[:1], y[:1]).predict(X),
+        }
     return found
 
 

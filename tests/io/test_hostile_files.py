@@ -18,7 +18,7 @@ from fewkern.datasets import make_banana
 from fewkern.density.classes import ClassMixtures
 from fewkern.io import ModelFileError, archive
 from fewkern.io.archive import write_atomically
-from fewkern.kernels import Function, Gaussian, Precomputed
+from fewkern.kernels import Function, Gaussian, Polynomial, Precomputed
 from tests.fuzz.lies import GONE, members, opened, put, tamper, zipped
 
 X, y = make_banana(60)
@@ -81,6 +81,7 @@ def test_the_checksum_knows_the_names_of_arrays():
         ("n_features_in_", 10**12, r"it declares 1,000,000,000,000 features, and a file of its size may have"),
         ("n_features_in_", "2", r"FeatureVectorDiscriminant.n_features_in_ is '2'"),
         ("predict", "x", r"FeatureVectorDiscriminant has an attribute predict"),
+        ("inverse", "x", r"FeatureVectorDiscriminant has an attribute inverse"),
         ("__class__", "x", r"FeatureVectorDiscriminant has an attribute __class__"),
         ("kernel", 3, r"The 'kernel' parameter of FeatureVectorDiscriminant must be"),
         ("vectors_", {"array": "a0", "more": 1}, r"an unknown entry 'array' in its header"),
@@ -212,7 +213,8 @@ EXPANSION = fewkern.KernelExpansion(Gaussian(1.0), X[:3], np.ones((3, 1)), np.ze
     ("function", "message"),
     [
         (replace(EXPANSION, kernel=Gaussian(0.0)), "values that are not finite"),
-        (replace(EXPANSION, kernel=Gaussian(np.ones(3))), "could not be broadcast"),
+        (replace(EXPANSION, kernel=Gaussian(np.ones(3))), "the length scales of other features"),
+        (replace(EXPANSION, kernel=Polynomial(gamma=[1.0])), r"Polynomial\.gamma is \[1\.0\]"),
         (replace(EXPANSION, kernel=Gaussian("median")), "could not convert string|rule|resolve"),
         (replace(EXPANSION, kernel=Function(None)), "'NoneType' object is not callable"),
         (replace(EXPANSION, coef=np.full((3, 1), 1e304)), "gives NaN or infinity"),

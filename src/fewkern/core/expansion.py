@@ -26,7 +26,19 @@ from fewkern.core.kernel import Gram, Kernel
 Projection = Literal["nested", "symmetric", "raw"]
 
 
-@storable(vectors=samples("m", "d"), coef=floats("m", "q"), offset=floats("q"), indices=indices("m"))
+def _check_expansion(read: KernelExpansion) -> None:
+    widths = getattr(read.kernel, "length_scale", None)
+    if getattr(widths, "ndim", 0) == 1 and widths.shape[0] != read.vectors.shape[1]:  # type: ignore[union-attr]
+        raise ValueError("the kernel of a KernelExpansion has the length scales of other features")
+
+
+@storable(
+    check=_check_expansion,
+    vectors=samples("m", "d"),
+    coef=floats("m", "q"),
+    offset=floats("q"),
+    indices=indices("m"),
+)
 @dataclass(frozen=True)
 class KernelExpansion:
     r"""The function :math:`f(x) = \sum_j c_j k(x, v_j) + b`, with :math:`c_j` a row of ``q`` numbers.

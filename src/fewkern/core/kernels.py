@@ -57,7 +57,7 @@ class Polynomial(Kernel):
     """
 
     degree: int = 3
-    gamma: Any = "scale"
+    gamma: float | str = "scale"
     coef0: float = 1.0
 
     differentiable = True

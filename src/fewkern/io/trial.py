@@ -70,12 +70,18 @@ def check_object(made: Any, stored: Stored, budget: Budget) -> None:
 
 
 def _check_names(model: BaseEstimator) -> None:
-    """No attribute of the file stands in the way of a method."""
+    """Attributes of ours are parameters, of a fit, or private; none stands in the place of a method."""
+    known = model.get_params(deep=False)
     for name in vars(model):
-        if name.startswith("__") or callable(getattr(type(model), name, None)):
+        public = _is_ours(model) and name not in known and not name.startswith("_") and not name.endswith("_")
+        if public or name.startswith("__") or callable(getattr(type(model), name, None)):
             raise ValueError(f"{type(model).__name__} has an attribute {name}")
     if vars(model).get("_sklearn_output_config", _OUTPUTS[0]) not in _OUTPUTS:
         raise ValueError(f"{type(model).__name__} makes tables that nobody knows")
+
+
+def _is_ours(model: Any) -> bool:
+    return type(model).__module__.startswith("fewkern.")
 
 
 def _short(value: Any) -> str:
@@ -160,7 +166,7 @@ def try_model(model: BaseEstimator, budget: Budget) -> None:
     """Call every method of a fitted model on a few samples; its results must be finite and have the right shapes."""
     name = type(model).__name__
     model.get_params(deep=False)
-    if type(model).__module__.startswith("fewkern.") and hasattr(model, "_parameter_constraints"):
+    if _is_ours(model) and hasattr(model, "_parameter_constraints"):
         model._validate_params()
     if not is_fitted(model):
         return
