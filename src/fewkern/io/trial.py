@@ -40,6 +40,8 @@ from fewkern.learn.fitting import LearningEstimator
 # Functions that a file may hold without an estimator around them.
 FUNCTIONS = (KernelExpansion, GaussianExpansion, KernelMixture, ClassMixtures)
 _METHODS = ("predict", "predict_proba", "decision_function", "score_samples")
+# Shares of one row that are tried: columns times values. More would take more memory than a file may.
+_MOST_SHARES = 100_000
 # Rows of its own vectors that a model is tried on.
 _TRIAL_ROWS = 4
 # An answer above this part of the largest number leaves no room for samples a little further out.
@@ -209,7 +211,8 @@ def try_methods(model: Any, X: Any) -> None:
     _try_promise(model, "novelty", n, X)
     _try_promise(model, "novelty_pvalue", n, X)
     _try_promise(model, "novelty_threshold", 1, false_alarms=0.5)
-    if hasattr(model, "explain") and n == 1:
+    outputs = getattr(getattr(model, "expansion_", None), "n_outputs", 1)
+    if hasattr(model, "explain") and n == 1 and X.shape[1] * outputs <= _MOST_SHARES:
         _try_promise(model, "explain", 1, X)
 
 
