@@ -151,7 +151,7 @@ def test_what_a_function_lacks_is_not_written(rng):
         *re.findall(r"(narrow0|directions0|slopes0)\[", to_c(function(rng, X)))
     }
     bare = to_c(function(rng, X, **SHAPES["bare"]))
-    assert not re.search("narrow|directions|slopes|own_gaussian", bare)
+    assert not re.search("model_(narrow|directions|slopes|own_gaussian)", bare)
 
 
 def test_coefficients_that_cancel_are_warned_of(rng):

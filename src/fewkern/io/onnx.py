@@ -150,7 +150,7 @@ def _write_bounds(g: Graph, bounds: Bounds, values: Value) -> None:
     scale = None
     if bounds.scale is not None and bounds.limits is not None:
         least, most = bounds.limits[:, None, :]
-        scale = _sum(g, bounds.scale).max(least).min(most).exp()
+        scale = _sum(g, bounds.scale).at_least(least).at_most(most).exp()
     for name, factor in (("lower", bounds.lower), ("upper", bounds.upper)):
         distance = g.number(factor[None, :])
         g.result(name, values + (distance if scale is None else distance * scale), g.dtype, len(factor))
@@ -170,7 +170,7 @@ def _prepared(g: Graph, part: Sum | LogSum) -> Value:
     z = x - part.shift
     if part.factor.ndim == 2:
         bound = product_bound(part.factor, largest)
-        z = z.min(bound).max(-bound) @ part.factor.T
+        z = z.at_most(bound).at_least(-bound) @ part.factor.T
     else:
         z = z * part.factor
     if isinstance(part, Sum) and part.kind != "gaussian":
@@ -199,7 +199,7 @@ def _bent_alike(x: Value, bends: list[tuple[Vector, Vector]]) -> Value:
     K, V = (np.stack([np.resize(table, max(len(table), 2)) for table in tables], axis=1) for tables in zip(*bends))
     gaps, rises = np.diff(K, axis=0), np.diff(V, axis=0)
     slopes = np.divide(rises, gaps, out=np.zeros_like(gaps), where=gaps > 0)
-    ramps = (x.pairs() - K[None, :-1, :]).max(0.0).min(gaps[None, :, :])
+    ramps = (x.pairs() - K[None, :-1, :]).at_least(0.0).at_most(gaps[None, :, :])
     return (ramps * slopes[None, :, :]).sum(1) + V[:1]
 
 
@@ -220,7 +220,7 @@ def _squared_distances(g: Graph, z: Value, vectors: Vector, narrow: Vector | Non
                 stacklevel=6,
             )
         own = (z * z).sum(1, keepdims=True)
-        distances = (z @ (-2.0 * vectors.T) + own + squares[None, :]).max(0.0)
+        distances = (z @ (-2.0 * vectors.T) + own + squares[None, :]).at_least(0.0)
     return distances if narrow is None else distances * narrow[None, :]
 
 
@@ -242,7 +242,7 @@ def _kernel(g: Graph, part: Sum, z: Value) -> Value:
     x, y = z.pairs(), g.number(part.vectors[None, :, :])
     if part.kind == "laplacian":
         return (-g.add("Abs", x - y).sum(2)).exp()
-    low = x.min(y).max(0.0)
+    low = x.at_most(y).at_least(0.0)
     xy = x * y
     slope = (x + y) * 0.5 - low / 3.0
     bent = low * (xy - low * slope)
@@ -251,7 +251,7 @@ def _kernel(g: Graph, part: Sum, z: Value) -> Value:
 
 def _log_sum(g: Graph, part: LogSum) -> Value:
     exponent = _squared_distances(g, _prepared(g, part), part.vectors) * -part.narrow
-    exponent = exponent.max(-0.4 * float(np.finfo(g.dtype).max)) + part.level
+    exponent = exponent.at_least(-0.4 * float(np.finfo(g.dtype).max)) + part.level
     # the largest stays outside of the sum; runtimes differ in whether their ReduceLogSumExp does that
     top = exponent.largest()
     return g.add("Log", (exponent - top).exp().sum(1, keepdims=True)) + top
@@ -311,5 +311,5 @@ def _probabilities(g: Graph, link: ClassScores, scores: Value, each: Value) -> V
     if each is not scores:
         # one score s stands for (t - s, t + s) / 2, with t a line in s
         each = each + (scores * link.shares[0] + link.shares[1]) * 0.5
-    positive = each.max(0.0)
+    positive = each.at_least(0.0)
     return positive / positive.sum(1, keepdims=True)

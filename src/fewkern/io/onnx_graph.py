@@ -22,14 +22,14 @@ def _node(operator: str) -> Callable[[Any, Any], Value]:
 class Value:
     """A result in a graph, with which one computes as with an array: every operation is a node."""
 
-    __array_ufunc__ = None
+    __array_ufunc__ = None  # an array leaves an operation with a value to the value
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph, self.name = graph, name
 
     __add__, __sub__, __mul__ = _node("Add"), _node("Sub"), _node("Mul")
     __truediv__, __matmul__, __gt__ = _node("Div"), _node("MatMul"), _node("Greater")
-    max, min = _node("Max"), _node("Min")
+    at_least, at_most = _node("Max"), _node("Min")
 
     def __neg__(self) -> Value:
         return self.graph.add("Neg", self)
