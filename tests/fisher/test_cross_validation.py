@@ -10,8 +10,7 @@ from fewkern.core.path import TOLERANCE
 from fewkern.fisher.cross_validation import CrossValidated, CVPlan, cross_validate, select_setting
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily
-from fewkern.fisher.problem import Candidates, kernel_scale
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.problem import Candidates, fisher_targets, kernel_scale
 from fewkern.kernels import Gaussian, Linear, Polynomial
 from tests.fisher import helpers
 from tests.fisher.helpers import classes, labelled
@@ -78,7 +77,7 @@ def test_a_sample_that_is_held_out_twice_counts_once():
 
 def test_a_fold_is_judged_at_the_setting_that_the_other_folds_choose():
     samples, _ = two_classes(90)
-    folds, plan = samples.folds(3, 0), CVPlan(ForwardFamily(max_vectors=12), "accurate")
+    folds, plan = samples.folds(3, 0), CVPlan(ForwardFamily(tuple(range(1, 13))), "accurate")
     chosen = select(samples, Gaussian(length_scale=0.7), plan, folds)
     path = cross_validate(samples, chosen.candidates, plan.family, tuple(range(1, 13)), folds)
     others = [int(np.argmin(np.round(path.without(f).errors, 9))) for f in range(3)]
@@ -125,9 +124,6 @@ def plan(prefer="balanced", max_vectors=None):
     return CVPlan(LqFamily(max_vectors=max_vectors), prefer)
 
 
-PENALTIES = (0.4, 0.3, 0.2, 0.1, 0.05)
-
-
 def test_choice_prefers_accuracy_or_few_vectors():
     """Differences of 4, 1 and 0.25 samples: their standard errors are 2, 1 and 0.5 samples."""
     path = path_of([0.14, 0.11, 0.10], [1, 2, 20])
@@ -155,9 +151,9 @@ def test_errors_of_a_path_are_compared_sample_by_sample():
 
 def test_of_widths_with_equal_errors_the_widest_is_taken():
     paths = {k: path_of([0.1], [size]) for k, size in enumerate((3, 2, 2))}
-    assert plan().best_width(paths, PENALTIES) == 2
+    assert plan().best_width(paths) == 2
     paths[0] = path_of([0.05], [9])
-    assert plan().best_width(paths, PENALTIES) == 0
+    assert plan().best_width(paths) == 0
 
 
 def test_choice_within_a_budget():
@@ -172,13 +168,13 @@ def test_choice_within_a_budget():
 def test_widths_are_compared_within_the_budget():
     compared = [([0.30, 0.05], [2, 9]), ([0.20, 0.10], [2, 9]), ([0.40, 0.30], [3, 9])]
     paths = {k: path_of(*path) for k, path in enumerate(compared)}
-    assert [plan(max_vectors=m).best_width(paths, PENALTIES) for m in (9, 8, 2, 1)] == [0, 1, 1, 1]
+    assert [plan(max_vectors=m).best_width(paths) for m in (9, 8, 2, 1)] == [0, 1, 1, 1]
     # none is within it: the smallest model of every width
     paths[0] = path_of([0.10, 0.05], [3, 9])
-    assert plan(max_vectors=1).best_width(paths, PENALTIES) == 0
+    assert plan(max_vectors=1).best_width(paths) == 0
 
 
-@pytest.mark.parametrize("family", [LqFamily(), ForwardFamily(max_vectors=8)], ids=lambda f: f.axis)
+@pytest.mark.parametrize("family", [LqFamily(), ForwardFamily(tuple(range(1, 9)))], ids=lambda f: f.axis)
 def test_width_and_setting_are_chosen_by_the_folds(family):
     """Every second width, the neighbors of the best one, and no better pair of width and setting among them."""
     samples, _ = two_classes(90)
@@ -199,7 +195,7 @@ def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():
     """1,400 samples: a fold's error of a width is a multiple of 1/1,000, that of the chosen path of 1/1,400."""
     X, codes, _ = classes(1400, 2)
     samples, folds = labelled(X, codes), labelled(X, codes).folds(3, 0)
-    found = select(samples, Gaussian(), CVPlan(ForwardFamily(max_vectors=6)), folds)
+    found = select(samples, Gaussian(), CVPlan(ForwardFamily(tuple(range(1, 7)))), folds)
     assert found.held_out.samples is samples
     k, _ = found.trace.chosen
     part = samples.some(1000, np.random.default_rng(0)).n
@@ -214,7 +210,7 @@ def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():
     # a fold that would train on none of the part: widths are compared on all samples
     rare = labelled(X, np.where(np.arange(1400) < 8, 1, 0))
     one = [(np.r_[0:2, 8:1400].tolist(), list(range(2, 8)))]
-    assert select(rare, Gaussian(), CVPlan(ForwardFamily(1)), one).held_out.samples.n == 6
+    assert select(rare, Gaussian(), CVPlan(ForwardFamily((1,))), one).held_out.samples.n == 6
 
 
 def test_without_folds_the_default_is_taken():

@@ -21,8 +21,7 @@ from fewkern.core.path import TOLERANCE, Path, smallest_within
 from fewkern.core.samples import Samples
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily
-from fewkern.fisher.problem import Candidates, Discriminant, kernel_scale
-from fewkern.fisher.targets import FisherTargets, fisher_targets
+from fewkern.fisher.problem import Candidates, Discriminant, FisherTargets, fisher_targets, kernel_scale
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.paths import WIDTH_FACTORS, KernelGrid
 from fewkern.select.search import class_grid
@@ -31,8 +30,6 @@ Family: TypeAlias = LqFamily | ForwardFamily
 
 # Widths are compared on at most this number of samples, with at most this number of candidates (methods K6).
 MAX_WIDTH_ROWS, MAX_WIDTH_CANDIDATES = 1000, 200
-# Every second width is compared first, then the neighbors of the best one.
-_WIDTH_STRIDE = 2
 # Error rates are sums over folds: smaller differences are rounding.
 _EQUAL_ERROR_RATE = 1e-12
 
@@ -46,18 +43,17 @@ class CVPlan:
     seed: int = 0
 
     def max_paths(self, kernel: Kernel) -> int:
-        """Largest number of paths that are followed."""
-        return 1 + (math.ceil(len(WIDTH_FACTORS) / _WIDTH_STRIDE) + 2 if "length_scale" in kernel.rules else 0)
+        """Largest number of paths that are followed: every second width, two neighbors, and the chosen one again."""
+        return 1 + (len(WIDTH_FACTORS[::2]) + 2 if "length_scale" in kernel.rules else 0)
 
-    def best_width(self, paths: dict[int, CrossValidated], settings: tuple[float, ...]) -> int:
+    def best_width(self, paths: dict[int, CrossValidated]) -> int:
         """Width of least error within the budget; of equal errors that of the smallest model, of these the widest."""
-        widest_first = sorted(paths, reverse=True)
-        error, _, size = _table([paths[k] for k in widest_first], len(settings))
+        found = [(size, error, -k) for k, path in paths.items() for size, error in zip(path.sizes, path.errors)]
         if self.family.max_vectors is not None:
-            within = size <= self.family.max_vectors
-            within[:, 0] |= not np.any(within)
-            error = np.where(within, error, np.inf)
-        return widest_first[smallest_within(error, size, _EQUAL_ERROR_RATE)[0]]
+            within = [one for one in found if one[0] <= self.family.max_vectors]
+            found = within or [(path.sizes[0], path.errors[0], -k) for k, path in paths.items()]
+        least = min(error for _, error, _ in found)
+        return -min(one for one in found if one[1] <= least + _EQUAL_ERROR_RATE)[2]
 
     def select(self, path: CrossValidated) -> int:
         """Position of the setting with the fewest vectors whose error is within the tolerance of ``prefer``.
@@ -117,9 +113,9 @@ def select_setting(
     if not folds:
         k, s = len(grid) // 2, family.default
         candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
-        return Selected(candidates, settings[s], _trace((grid.widths[k],), (settings[s],), family.axis, {}))
+        return Selected(candidates, settings[s], _record((grid.widths[k],), (settings[s],), family.axis, {}))
     paths = _compare_widths(samples, grid, settings, plan, folds, step) if len(grid) > 1 else {}
-    k = plan.best_width(paths, settings) if paths else 0
+    k = plan.best_width(paths) if paths else 0
     candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
     path = paths.get(k)
     if path is None or path.samples is not samples or samples.n > MAX_WIDTH_CANDIDATES:
@@ -130,7 +126,7 @@ def select_setting(
     return Selected(
         candidates,
         settings[s],
-        _trace(grid.widths, settings, family.axis, {**paths, k: path}, (k, s)),
+        _record(grid.widths, settings, family.axis, {**paths, k: path}, (k, s)),
         path.held_out([s] * path.n_folds, targets),
         path.held_out(others, targets),
     )
@@ -144,7 +140,7 @@ def _compare_widths(
     folds: Sequence[Fold],
     step: Callable[[int], None],
 ) -> dict[int, CrossValidated]:
-    """Paths of a coarse grid of widths, and of the neighbors of the best one, on a subsample."""
+    """Paths of every second width, and of the neighbors of the best one, on a subsample."""
     # Paper: every width and penalty on all samples. We: widths on 1,000 samples with 200 candidates, because a path of
     # (5) costs up to m^3 for m candidates, and a width is as well chosen on them.
     part, part_folds = _subsample(samples, folds, plan.seed)
@@ -155,9 +151,9 @@ def _compare_widths(
         paths[k] = cross_validate(part, candidates, plan.family, settings, part_folds)
         step(len(paths))
 
-    for k in range(0, len(grid), _WIDTH_STRIDE):
+    for k in range(0, len(grid), 2):
         follow(k)
-    best = plan.best_width(paths, settings)
+    best = plan.best_width(paths)
     for k in (best - 1, best + 1):
         if 0 <= k < len(grid):
             follow(k)
@@ -321,26 +317,19 @@ class _HeldOutFold:
         return samples.weights[self.rows] * (np.argmax(self.posteriors(model), axis=1) != codes[self.rows])
 
 
-def _table(paths: Sequence[CrossValidated | None], n_settings: int) -> tuple[Array, Array, Array]:
-    """Errors, their standard errors, and numbers of vectors: one row per path, infinite where not computed."""
-    error, std_error, size = (np.full((len(paths), n_settings), np.inf) for _ in range(3))
-    for k, path in enumerate(paths):
-        if path is not None:
-            count, e = len(path.models), path.errors
-            error[k, :count], size[k, :count] = e, path.sizes
-            std_error[k, :count] = np.sqrt(e * (1 - e) / len(path.rows))
-    return error, std_error, size
-
-
-def _trace(
+def _record(
     widths: tuple[float, ...],
     settings: tuple[float, ...],
     axis: str,
     paths: dict[int, CrossValidated],
     chosen: tuple[int, int] = (0, 0),
 ) -> Path:
-    """The record of all errors."""
-    error, std_error, size = _table([paths.get(k) for k in range(len(widths))], len(settings))
+    """Errors, their standard errors, and numbers of vectors of every width and setting; infinite if not computed."""
+    error, std_error, size = (np.full((len(widths), len(settings)), np.inf) for _ in range(3))
+    for k, path in paths.items():
+        count, e = len(path.models), path.errors
+        error[k, :count], size[k, :count] = e, path.sizes
+        std_error[k, :count] = np.sqrt(e * (1 - e) / len(path.rows))
     axes = {"length_scale": widths, axis: settings}
     sizes = None if axis == "n_vectors" else size
     return Path(axes, error, std_error, chosen, size=sizes, measure="cross-validated error")
