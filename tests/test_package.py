@@ -70,7 +70,7 @@ ESTIMATORS = {
 }
 # Packages whose fits are NumPy: samples of other array libraries are converted at the door. The expansions among them
 # predict on any array library.
-NUMPY, EXPANSIONS = {"fisher", "margins", "density"}, {"mixture", "edges", "classes"}
+NUMPY, EXPANSIONS = {"fisher", "margins", "density"}, {"mixture", "edges"}
 
 
 @pytest.mark.parametrize("layer", ["core", *ESTIMATORS])

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from fewkern.density.classes import ClassMixtures
-from fewkern.density.mixture import KernelMixture, product_bound, square_limit
+from fewkern.density.mixture import ClassMixtures, KernelMixture, product_bound, square_limit
 
 A = np.array([[1.5, 0.4], [0.0, 0.7]])
 

@@ -5,8 +5,8 @@ import pytest
 
 from fewkern import ForwardDensity, load, save, to_c
 from fewkern.core.samples import Samples
+from fewkern.density.likelihood import ShapedGrowth, choose_shape, covariance_ridge
 from fewkern.density.problem import DensityProblem
-from fewkern.density.shape import ShapedGrowth, choose_shape, covariance_ridge
 
 COVARIANCE = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.3], [0.0, 0.3, 1.0]])
 

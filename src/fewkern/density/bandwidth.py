@@ -27,8 +27,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import close_pairs
 from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
-from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem
+from fewkern.density.problem import DensityProblem, squared_distances
 
 RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 

@@ -19,9 +19,16 @@ from fewkern.core.path import TOLERANCE, Stop
 from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.density.base import MAX_CANDIDATES, DensityEstimator, density_constraints
-from fewkern.density.likelihood import choose_size, expectation_maximization, first_folds, grown, size_by_bic
+from fewkern.density.likelihood import (
+    SHAPE_ROWS,
+    choose_shape,
+    choose_size,
+    expectation_maximization,
+    first_folds,
+    grown,
+    size_by_bic,
+)
 from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
-from fewkern.density.shape import SHAPE_ROWS, choose_shape
 from fewkern.populations import weighted_population
 
 # EM at the end: the largest number of iterations, and the least rise of the mean log density.
@@ -199,11 +206,13 @@ class ForwardDensity(DensityEstimator):
         self.verbose = verbose
 
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, AllRows]:
-        population, supports = weighted_population(self, X, sample_weight, minimum=2), None
+        population, bounds, periods = weighted_population(self, X, sample_weight, minimum=2), None, None
         if isinstance(population, InMemory):
             samples = population.samples.on_host()
-            supports = self._read_supports(samples.X)
-            population = InMemory(samples if supports is None else cut_opposite(samples, supports[1]))
+            if self.bounds or self.periodic:
+                bounds, periods = self._read_supports(samples.X)
+                samples = cut_opposite(samples, periods)
+            population = InMemory(samples)
         elif self.bounds or self.periodic:
             raise ValueError(
                 "ForwardDensity: bounds and periodic need samples in memory, got a collection; compute() it first, or "
@@ -212,12 +221,10 @@ class ForwardDensity(DensityEstimator):
         samples = population.sample
         # a collection of few rows is in memory now
         rows = AllRows.of(population if population.n > samples.n else InMemory(samples), self.scale)
-        return samples, replace(rows, scaling=replace(rows.scaling, supports=supports))
+        return samples, replace(rows, scaling=replace(rows.scaling, bounds=bounds, periods=periods))
 
-    def _read_supports(self, X: Array) -> tuple[Array, Array] | None:
+    def _read_supports(self, X: Array) -> tuple[Array, Array]:
         """``bounds`` (2, m) and ``periodic`` (m,), infinite where there are none, compared with samples."""
-        if not self.bounds and not self.periodic:
-            return None
         m = X.shape[1]
         ends, periods = np.array([[-math.inf], [math.inf]]) * np.ones(m), np.full(m, math.inf)
         for word, given in (("bounds", self.bounds or {}), ("periodic", self.periodic or {})):
@@ -247,7 +254,7 @@ class ForwardDensity(DensityEstimator):
     def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
         self.scale_ = "std" if self.scale == "auto" else self.scale
         m, scaling = samples.X.shape[1], rows.scaling
-        plain = scaling.supports is not None or scaling.constant or rows.effective_size < _LEAST_SHAPE_ROWS
+        plain = scaling.bounds is not None or scaling.constant or rows.effective_size < _LEAST_SHAPE_ROWS
         if self.scale != "auto" or plain or not 1 < m <= _MOST_SHAPE_FEATURES:
             return rows
         problem = scaling.problem(samples)

@@ -323,7 +323,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         population = labelled_population(self, X, y, sample_weight, groups)
         limit = self.max_vectors
         if self.n_vectors is not None:
-            sizes = (int(min(self.n_vectors, limit or self.n_vectors)),)
+            sizes: tuple[int, ...] = (int(min(self.n_vectors, limit or self.n_vectors)),)
         else:
             most = MAX_VECTORS if len(self.classes_) == 2 else MAX_VECTORS_MULTICLASS
             sizes = tuple(range(1, int(limit or most) + 1))

@@ -58,9 +58,10 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Discri
     # weights of a collection come in double precision
     samples = replace(samples, weights=samples.weights.astype(float_dtype(samples.X), copy=False))
     plan = CVPlan(family, estimator.prefer, seed_from(estimator.random_state))
-    sizes = np.bincount(samples.codes, minlength=samples.n_classes)
+    codes: Array = samples.codes
+    sizes = np.bincount(codes, minlength=samples.n_classes)
     folds = _folds(estimator, samples, plan, sizes)
-    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    targets = fisher_targets(codes, samples.n_classes, samples.weights)
     selected, fitted = _select_and_fit(estimator, samples, targets, plan, folds)
     posterior = targets.midpoint_rule()
     if selected.held_out is not None and sizes.min() >= _MIN_CALIBRATION_SAMPLES:
@@ -210,7 +211,8 @@ def fit_posterior(held_out: HeldOut, targets: FisherTargets) -> ClassScores | No
     F = held_out.values @ U / targets.scale
     # two classes have one slope b there, which stands for (-b, b) / 2 here: its square is half as large
     ridge = _RIDGE_PER_WEIGHT / 2 if targets.n_classes == 2 else _RIDGE_PER_WEIGHT
-    own = indicators(samples.codes, targets.n_classes)
+    codes: Array = samples.codes
+    own = indicators(codes, targets.n_classes)
     # to rounding: the slopes are few, and probabilities should not depend on the order of rows
     slopes, offset = fit_logistic(F.astype(np.float64), own, samples.weights, ridge, tol=1e-15)
     if targets.n_classes > 2:

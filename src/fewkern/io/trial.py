@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.namespace import is_sparse
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.density.classes import ClassMixtures
-from fewkern.density.mixture import KernelMixture
+from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.archive import Budget
 from fewkern.io.steps import column_positions, is_no_step
 
