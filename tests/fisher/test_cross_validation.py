@@ -30,40 +30,27 @@ def select(samples, kernel, plan, folds, *step):
     return select_setting(samples, targets_of(samples), kernel, plan, folds, *step)
 
 
-def test_cross_validation_errors_are_those_of_refits():
-    samples, candidates = two_classes()
-    K, codes, w = candidates.K, samples.codes, samples.weights
-    penalties = (0.1, 0.01)
-    folds = samples.folds(4)
-    found = cross_validate(samples, candidates, LqFamily(1.0), penalties, folds)
-    assert len(found.rows) == 60
-    for j, penalty in enumerate(penalties):
-        wrong, size = 0.0, 0.0
-        for train, test in folds:
-            train, test = np.array(train), np.array(test)
-            t = fisher_targets(codes[train], 2, w[train])
-            fit = helpers.fit(K[np.ix_(train, train)], t.rows(codes[train]), penalty, w[train], q=1)
-            scores = t.posteriors(fit.values(K[np.ix_(test, train)]))
-            wrong += w[test][scores.argmax(axis=1) != codes[test]].sum() / w.sum()
-            size += fit.size / 4
-        assert found.errors[j] == pytest.approx(wrong)
-        assert found.sizes[j] == size
-
-
-def test_held_out_values_are_those_of_refits_in_units_of_all_samples():
-    """Every fold at a setting of its own; the shares of the classes, and so the targets, differ from fold to fold."""
+def test_errors_and_held_out_values_are_those_of_refits():
+    """The shares of the classes, and so the targets, differ from fold to fold; values are in units of all samples."""
     samples, candidates = two_classes()
     K, codes, w = candidates.K, samples.codes, samples.weights
     folds = [(list(range(20, 60)), list(range(20))), (list(range(50)), list(range(50, 60)))]
-    found = cross_validate(samples, candidates, LqFamily(1.0), (0.1, 0.01), folds)
-    found = found.held_out([1, 0], targets_of(samples))
-    np.testing.assert_array_equal(found.samples.rows, [*range(20), *range(50, 60)])
-    expected = []
-    for (train, test), penalty in zip(folds, (0.01, 0.1)):
-        t = fisher_targets(codes[train], 2, w[train])
-        fit = helpers.fit(K[np.ix_(train, train)], t.rows(codes[train]), penalty, w[train], q=1)
-        expected.append(t.posteriors(fit.values(K[np.ix_(test, train)])))
-    np.testing.assert_allclose(targets_of(samples).posteriors(found.values), np.vstack(expected), atol=1e-5)
+    path = cross_validate(samples, candidates, LqFamily(1.0), (0.1, 0.01), folds)
+    posteriors, wrong, sizes = np.zeros((2, 60, 2)), np.zeros(2), np.zeros(2)
+    for s, penalty in enumerate((0.1, 0.01)):
+        for train, test in folds:
+            t = fisher_targets(codes[train], 2, w[train])
+            fit = helpers.fit(K[np.ix_(train, train)], t.rows(codes[train]), penalty, w[train], q=1)
+            posteriors[s, test] = t.posteriors(fit.values(K[np.ix_(test, train)]))
+            wrong[s] += w[test][posteriors[s, test].argmax(axis=1) != codes[test]].sum()
+            sizes[s] += fit.size / 2
+    rows = [*range(20), *range(50, 60)]
+    np.testing.assert_allclose(path.errors, wrong / w[rows].sum())
+    np.testing.assert_array_equal(path.sizes, sizes)
+    found = path.held_out([1, 0], targets_of(samples))  # every fold at a setting of its own
+    np.testing.assert_array_equal(found.samples.rows, rows)
+    expected = np.vstack([posteriors[1, :20], posteriors[0, 50:]])
+    np.testing.assert_allclose(targets_of(samples).posteriors(found.values), expected, atol=1e-5)
 
 
 def test_a_sample_that_is_held_out_twice_counts_once():
@@ -149,13 +136,6 @@ def test_errors_of_a_path_are_compared_sample_by_sample():
     np.testing.assert_allclose(path.without(0).errors, [0.0, 2 / 30, 0.0])
 
 
-def test_of_widths_with_equal_errors_the_widest_is_taken():
-    paths = {k: path_of([0.1], [size]) for k, size in enumerate((3, 2, 2))}
-    assert plan().best_width(paths) == 2
-    paths[0] = path_of([0.05], [9])
-    assert plan().best_width(paths) == 0
-
-
 def test_choice_within_a_budget():
     path = path_of([0.30, 0.20, 0.15, 0.10], [2, 5, 20, 30])
     chosen = [plan("accurate", m).select(path) for m in (30, 25, 10, 5, 1)]
@@ -172,6 +152,9 @@ def test_widths_are_compared_within_the_budget():
     # none is within it: the smallest model of every width
     paths[0] = path_of([0.10, 0.05], [3, 9])
     assert plan(max_vectors=1).best_width(paths) == 0
+    # of equal errors that of the smallest model, of these the widest
+    equal = {k: path_of([0.1], [size]) for k, size in enumerate((3, 2, 2))}
+    assert plan().best_width(equal) == 2
 
 
 @pytest.mark.parametrize("family", [LqFamily(), ForwardFamily(tuple(range(1, 9)))], ids=lambda f: f.axis)

@@ -44,8 +44,8 @@ def parzen_bandwidth(
 ) -> tuple[Path, Stop, int]:
     """The bandwidth of Parzen's estimate by one of the :data:`RULES`, or as given.
 
-    Cross-validation looks at 2,000 samples at most, drawn by ``rng``. The best bandwidth falls with the number of
-    samples like :math:`N^{-1/(m+4)}`, so that of a part is multiplied accordingly.
+    Cross-validation looks at 2,000 samples at most, drawn by ``rng``; the best bandwidth of a part is then narrowed as
+    theory says.
 
     Returns
     -------
@@ -71,9 +71,9 @@ def parzen_bandwidth(
     scores = likelihood_scores if rule == "likelihood" else partial(least_squares_scores, exact=rule != RULES[1])
     some = problem if problem.n <= _SEARCH_ROWS else problem.part(problem.draw(_SEARCH_ROWS, rng))
     bandwidths, found, stop, pairs = _search(some, scores, step)
-    factor = (some.effective_size / problem.effective_size) ** (1.0 / (problem.dim + 4))
     error = found[:, 0] * np.exp(np.minimum(found[:, 1], 690.0))  # just inside the range of a double
-    return _path((bandwidths * factor).tolist(), error, smallest_score(found)), stop, pairs
+    bandwidths = bandwidths * some.narrowing(problem.effective_size)
+    return _path(bandwidths.tolist(), error, smallest_score(found)), stop, pairs
 
 
 def _path(bandwidths: list[float], error: Array, best: int) -> Path:

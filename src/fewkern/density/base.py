@@ -47,12 +47,16 @@ def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
 class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Base of the densities. ``expansion_`` holds all of the fitted density."""
 
-    bandwidth: Any
-    scale: str
-    random_state: Any
     expansion_: KernelMixture
     path_: Path
     stop_: Stop
+
+    _parameter_constraints: dict[str, list[Any]] = density_constraints()
+
+    def __init__(self, *, bandwidth: Any = "lscv", scale: str = "std", random_state: Any = 0) -> None:
+        self.bandwidth = bandwidth
+        self.scale = scale
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -195,14 +195,12 @@ class ForwardDensity(DensityEstimator):
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
-        self.bandwidth = bandwidth
+        super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
         self.max_vectors = max_vectors
         self.prefer = prefer
         self.cv = cv
-        self.scale = scale
         self.bounds = bounds
         self.periodic = periodic
-        self.random_state = random_state
         self.verbose = verbose
 
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, AllRows]:
@@ -297,6 +295,6 @@ class ForwardDensity(DensityEstimator):
 
     def _fit_all_rows(self, mixture: RoundMixture, problem: DensityProblem, rows: AllRows) -> RoundMixture:
         if isinstance(self.bandwidth, str):  # one that was given stays
-            narrowing = rows.narrowing(problem)
+            narrowing = problem.narrowing(rows.effective_size)
             self.bandwidth_, self.least_bandwidth_ = self.bandwidth_ * narrowing, self.least_bandwidth_ * narrowing
         return expectation_maximization(rows, mixture, self.least_bandwidth_, _MAX_PASSES, _LEAST_RISE).mixture

@@ -80,13 +80,6 @@ class ParzenDensity(DensityEstimator):
     (300, (2,))
     """
 
-    _parameter_constraints: dict[str, list[Any]] = density_constraints()
-
-    def __init__(self, *, bandwidth: Any = "lscv", scale: str = "std", random_state: Any = 0) -> None:
-        self.bandwidth = bandwidth
-        self.scale = scale
-        self.random_state = random_state
-
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         return problem.mixture(problem.candidates, problem.unit, problem.w)
 
@@ -172,13 +165,11 @@ class ForwardConstrainedDensity(DensityEstimator):
         scale: str = "std",
         random_state: Any = 0,
     ) -> None:
-        self.bandwidth = bandwidth
+        super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
         self.gamma = gamma
         self.max_vectors = max_vectors
         self.refit = refit
         self.bandwidth_rule = bandwidth_rule
-        self.scale = scale
-        self.random_state = random_state
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         self.gamma_ = default_gamma(problem.dim) if self.gamma is None else float(self.gamma)
@@ -252,10 +243,8 @@ class ReducedSetDensity(DensityEstimator):
     )
 
     def __init__(self, *, bandwidth: Any = "cv", cv: Any = 5, scale: str = "std", random_state: Any = 0) -> None:
-        self.bandwidth = bandwidth
+        super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
         self.cv = cv
-        self.scale = scale
-        self.random_state = random_state
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
@@ -343,12 +332,10 @@ class OrthogonalForwardDensity(DensityEstimator):
         scale: str = "std",
         random_state: Any = 0,
     ) -> None:
+        super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
         self.target = target
         self.kernel_bandwidth = kernel_bandwidth
-        self.bandwidth = bandwidth
         self.max_vectors = max_vectors
-        self.scale = scale
-        self.random_state = random_state
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         self._check_bandwidths(problem, samples, kernel_bandwidth=self.kernel_bandwidth)

@@ -109,6 +109,10 @@ class DensityProblem:
         r""":math:`N_{\rm eff} = 1 / \sum_i w_i^2`."""
         return 1.0 / float(np.sum(self.w * self.w))
 
+    def narrowing(self, size: float) -> float:
+        r"""Parzen's bandwidth for ``size`` samples over that for these: it falls like :math:`N^{-1/(m+4)}`."""
+        return math.pow(self.effective_size / size, 1.0 / (self.dim + 4))
+
     @property
     def rest(self) -> Array:
         r"""Weight :math:`1 - w_i` of all other samples; positive also where one sample has nearly all the weight."""
@@ -304,13 +308,6 @@ class AllRows:
     def total(self, of: Callable[[Array, Array], Sum], row_elements: int) -> Sum:
         """The sum, by ``+``, of ``of(Z, w)`` over row blocks: one pass."""
         return self.population.total(partial(_of_scaled, self.scaling, self.weight, of), row_elements)
-
-    def narrowing(self, problem: DensityProblem) -> float:
-        r"""Parzen's bandwidth for all rows over that for the ``problem``, which holds some of them.
-
-        It falls with the number of samples like :math:`N^{-1/(m+4)}`.
-        """
-        return math.pow(problem.effective_size / self.effective_size, 1.0 / (problem.dim + 4))
 
 
 def _double(samples: Samples) -> tuple[Array, Array]:

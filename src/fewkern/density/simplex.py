@@ -180,7 +180,7 @@ def reduced_set_bandwidths(problem: DensityProblem, folds: list[Fold], step: Ste
     """
     bandwidths = tuple(factor * problem.unit for factor in CV_PARZEN_BANDWIDTHS)
     some = problem if len(problem.candidates) == problem.n else problem.part(problem.candidates)
-    wider = (problem.effective_size / some.effective_size) ** (1.0 / (problem.dim + 4))
+    wider = problem.narrowing(some.effective_size)
     error = np.zeros(len(bandwidths))
     for q, bandwidth in enumerate(bandwidths):
         for train, test in folds:

@@ -299,15 +299,11 @@ def penalized_problem(K: Array, Y: Array, weights: Array | None = None) -> Penal
     ``n m^2`` for ``K'K``, once: every later step is independent of ``n``.
     """
     n = K.shape[0]
-    if weights is not None and np.all(weights == weights[0]):
-        weights = None
     root = np.ones(n, dtype=K.dtype) if weights is None else np.sqrt(weights * (n / np.sum(weights)))
     share = root * root / n
     # Paper: the bias is penalized like a sample. We: it is free, so that a shift of the targets changes nothing else.
     column_means, target_means = share @ K, share @ Y
-    A, B = K - column_means[None, :], Y - target_means[None, :]
-    if weights is not None:
-        A, B = A * root[:, None], B * root[:, None]
+    A, B = root[:, None] * (K - column_means), root[:, None] * (Y - target_means)
     return PenalizedProblem(n, A.T @ A, A.T @ B, float(np.sum(B * B)), column_means, target_means)
 
 
