@@ -151,10 +151,10 @@ class KernelMixture:
         """Logarithm of every kernel times its weight, shape ``(n, s)``; finite wherever ``X`` is."""
         xp = namespace(self.weights)
         dim = X.shape[1]
-        # A sample so far out that its squared distance overflows is moved to where it just does not.
+        # A sample (or a center) so far out that its squared distance overflows is moved to where it just does not.
         huge = float(xp.finfo(self.bandwidths.dtype).max)
         limit = square_limit(dim, huge)
-        centers = self._scaled(self.vectors)
+        centers = xp.clip(self._scaled(self.vectors), -limit, limit)
         log_weights = xp.log(xp.where(self.weights > 0, self.weights, xp.ones_like(self.weights)))
         log_weights = xp.where(self.weights > 0, log_weights, xp.full_like(self.weights, -0.5 * huge))
         level = log_weights - dim * xp.log(self.bandwidths) + self._log_factor()
@@ -305,12 +305,12 @@ class KernelMixture:
         # V'(A'A)^{-1}V = diag(t), V'(B'B)^{-1}V = 1; then |det V| = |det B|
         inverse_a, inverse_b = xp.linalg.inv(A), xp.linalg.inv(B)
         t, V = generalized_eigh(inverse_a @ inverse_a.T, inverse_b @ inverse_b.T)
-        log_factor = float(xp.linalg.slogdet(B)[1]) - 0.5 * len(A) * math.log(2 * math.pi)
+        log_factor = float(xp.linalg.slogdet(B)[1]) - 0.5 * A.shape[0] * math.log(2 * math.pi)
         X, Y = self.vectors @ V, other.vectors @ V
         total = 0.0
         for rows in row_blocks(self.n_vectors, other.n_vectors):
             exponent = log_factor
-            for d in range(len(A)):
+            for d in range(A.shape[0]):
                 variance = (t[d] * self.bandwidths[rows] ** 2)[:, None] + (other.bandwidths**2)[None, :]
                 gap = X[rows, d][:, None] - Y[:, d][None, :]
                 exponent = exponent - 0.5 * (gap * gap / variance + xp.log(variance))
@@ -335,7 +335,7 @@ class KernelMixture:
         """``A x`` of every row, the centers' mean first taken out so that no digits cancel."""
         xp = namespace(self.weights)
         bound = product_bound(self.transform, float(xp.finfo(self.transform.dtype).max))
-        X = xp.clip(X - self._middle(), -bound, bound)
+        X = xp.maximum(xp.minimum(X - self._middle(), bound), -bound)
         return X * self.transform if self.transform.ndim == 1 else X @ self.transform.T
 
     def _middle(self) -> Array:
