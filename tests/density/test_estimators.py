@@ -129,15 +129,29 @@ def test_many_dimensions_do_not_collapse_to_one_kernel(m):
     assert model.score(data[600:]) > ParzenDensity(bandwidth="silverman").fit(data[:600]).score(data[600:]) + 100
 
 
-def test_splits_and_too_few_samples_for_folds():
+def test_splits_choose_the_size():
     splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
     assert ForwardDensity(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
-    with pytest.warns(UserWarning, match=r"ForwardDensity: 3 samples .* too few for folds") as seen:
-        ForwardDensity(cv=5, bandwidth="silverman").fit(X[:3])
-    assert seen[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("density", "n"),
+    [(ReducedSetDensity(), 2), (ReducedSetDensity(), 3), (ForwardDensity(cv=5, bandwidth="silverman"), 3)],
+)
+def test_too_few_samples_for_the_folds_that_were_asked_for(density, n):
+    with pytest.warns(UserWarning, match=rf"{type(density).__name__}: {n} samples .* too few for folds") as seen:
+        model = density.fit(X[:n])
+    assert seen[-1].filename == __file__
+    assert np.all(np.isfinite(model.score_samples(X)))
+
+
+@every_density
+@pytest.mark.parametrize("n", [2, 3])
+def test_two_samples_are_enough_and_without_folds_no_reason_to_warn(density, n):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ForwardDensity(bandwidth="silverman").fit(X[:3])
+        model = clone(density).set_params(bandwidth="silverman").fit(X[:n])
+    assert np.all(np.isfinite(model.score_samples(X[:n])))
 
 
 @pytest.mark.parametrize(
@@ -170,17 +184,6 @@ def test_reduced_set_compares_bandwidths_on_the_candidates(monkeypatch):
     assert np.isin(density.indices_, drawn).all()
     assert (density.gap_ <= 1e-8, density.stop_) == (True, Stop.CONVERGED)
     assert density.bandwidth_ == density.path_.axes["bandwidth"][int(np.argmin(density.path_.error))]
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_reduced_set_of_too_few_samples_for_folds(n):
-    with pytest.warns(UserWarning, match=rf"ReducedSetDensity: {n} samples .* too few for folds") as seen:
-        model = ReducedSetDensity().fit(X[:n])
-    assert seen[-1].filename == __file__
-    assert np.all(np.isfinite(model.score_samples(X)))
-    for density in DENSITIES:  # two are enough for every density
-        density = clone(density).set_params(bandwidth="silverman")
-        assert np.all(np.isfinite(density.fit(X[:n]).score_samples(X[:n])))
 
 
 @every_density
@@ -347,9 +350,13 @@ class TestDensityClassifier:
         np.testing.assert_allclose(model.predict_proba(Z), powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
         np.testing.assert_array_equal(model.predict(Z), model.classes_[joint.argmax(axis=1)])
         assert model.n_vectors_ == sum(d.n_vectors_ for d in model.densities_)
-        proba = model.predict_proba([[1e5, 1e5]])
-        assert np.all(np.isfinite(proba))
-        assert proba.sum() == pytest.approx(1)
+        assert model.predict_proba([[1e5, 1e5]]).sum() == pytest.approx(1)
+        # other priors change the odds by their ratio
+        priors = np.array([0.2, 0.8 / (n_classes - 1)] + [0.4] * (n_classes - 2))
+        moved = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3), priors=priors).fit(Z, y)
+        expected = model.predict_proba(Z) * priors / model.priors_
+        np.testing.assert_allclose(moved.predict_proba(Z), expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
+        np.testing.assert_array_equal(moved.predict(Z), moved.classes_[expected.argmax(axis=1)])
 
     def test_priors_are_the_shares_of_the_weights(self):
         Z, y = make_banana(150, random_state=0)
@@ -359,17 +366,6 @@ class TestDensityClassifier:
         assert DensityClassifier(estimator=base).fit(Z, y, weights).priors_[1] == pytest.approx(share)
         balanced = DensityClassifier(estimator=base, class_weight="balanced").fit(Z, y)
         np.testing.assert_allclose(balanced.priors_, [0.5, 0.5])
-
-    @pytest.mark.parametrize("n_classes", [2, 3])
-    def test_other_priors_change_the_odds_by_their_ratio(self, n_classes):
-        Z, y = make_banana(200, random_state=0)
-        y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
-        priors = np.array([0.2, 0.8 / (n_classes - 1)] + [0.4] * (n_classes - 2))
-        plain = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(Z, y)
-        moved = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3), priors=priors).fit(Z, y)
-        expected = plain.predict_proba(Z) * priors / plain.priors_
-        np.testing.assert_allclose(moved.predict_proba(Z), expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
-        np.testing.assert_array_equal(moved.predict(Z), moved.classes_[expected.argmax(axis=1)])
 
     def test_confidence_in_many_dimensions(self):
         """Densities of 20 features differ by factors that no sample supports."""

@@ -26,8 +26,8 @@ def targets_of(samples):
     return fisher_targets(samples.codes, samples.n_classes, samples.weights)
 
 
-def select(samples, kernel, plan, folds, *step):
-    return select_setting(samples, targets_of(samples), kernel, plan, folds, *step)
+def select(samples, kernel, plan, *step):
+    return select_setting(samples, targets_of(samples), kernel, plan, *step)
 
 
 def test_errors_and_held_out_values_are_those_of_refits():
@@ -64,8 +64,9 @@ def test_a_sample_that_is_held_out_twice_counts_once():
 
 def test_a_fold_is_judged_at_the_setting_that_the_other_folds_choose():
     samples, _ = two_classes(90)
-    folds, plan = samples.folds(3, 0), CVPlan(ForwardFamily(tuple(range(1, 13))), "accurate")
-    chosen = select(samples, Gaussian(length_scale=0.7), plan, folds)
+    folds = samples.folds(3, 0)
+    plan = CVPlan(ForwardFamily(tuple(range(1, 13))), folds, "accurate")
+    chosen = select(samples, Gaussian(length_scale=0.7), plan)
     path = cross_validate(samples, chosen.candidates, plan.family, tuple(range(1, 13)), folds)
     others = [int(np.argmin(np.round(path.without(f).errors, 9))) for f in range(3)]
     np.testing.assert_array_equal(chosen.nested.values, path.held_out(others, targets_of(samples)).values)
@@ -108,7 +109,7 @@ def path_of(errors, sizes, n=100):
 
 
 def plan(prefer="balanced", max_vectors=None):
-    return CVPlan(LqFamily(max_vectors=max_vectors), prefer)
+    return CVPlan(LqFamily(max_vectors=max_vectors), [], prefer)
 
 
 def test_choice_prefers_accuracy_or_few_vectors():
@@ -161,8 +162,8 @@ def test_widths_are_compared_within_the_budget():
 def test_width_and_setting_are_chosen_by_the_folds(family):
     """Every second width, the neighbors of the best one, and no better pair of width and setting among them."""
     samples, _ = two_classes(90)
-    plan, steps, folds = CVPlan(family, "accurate"), [], samples.folds(3, 0)
-    found = select(samples, Gaussian(), plan, folds, steps.append)
+    steps, folds = [], samples.folds(3, 0)
+    found = select(samples, Gaussian(), CVPlan(family, folds, "accurate"), steps.append)
     k, s = found.trace.chosen
     assert found.trace.axes[family.axis][s] == found.setting
     compared = np.isfinite(found.trace.error).any(axis=1).nonzero()[0].tolist()
@@ -178,7 +179,7 @@ def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():
     """1,400 samples: a fold's error of a width is a multiple of 1/1,000, that of the chosen path of 1/1,400."""
     X, codes, _ = classes(1400, 2)
     samples, folds = labelled(X, codes), labelled(X, codes).folds(3, 0)
-    found = select(samples, Gaussian(), CVPlan(ForwardFamily(tuple(range(1, 7)))), folds)
+    found = select(samples, Gaussian(), CVPlan(ForwardFamily(tuple(range(1, 7))), folds))
     assert found.held_out.samples is samples
     k, _ = found.trace.chosen
     part = samples.some(1000, np.random.default_rng(0)).n
@@ -193,13 +194,13 @@ def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():
     # a fold that would train on none of the part: widths are compared on all samples
     rare = labelled(X, np.where(np.arange(1400) < 8, 1, 0))
     one = [(np.r_[0:2, 8:1400].tolist(), list(range(2, 8)))]
-    assert select(rare, Gaussian(), CVPlan(ForwardFamily((1,))), one).held_out.samples.n == 6
+    assert select(rare, Gaussian(), CVPlan(ForwardFamily((1,)), one)).held_out.samples.n == 6
 
 
 def test_without_folds_the_default_is_taken():
     samples, _ = two_classes()
-    plan = CVPlan(LqFamily())
-    found = select(samples, Gaussian(length_scale=1.5), plan, [])
+    plan = CVPlan(LqFamily(), [])
+    found = select(samples, Gaussian(length_scale=1.5), plan)
     assert found.setting == pytest.approx(plan.family.settings(1.0, targets_of(samples).relative_scale)[3])
     assert found.trace.axes["alpha"] == (found.setting,)
     assert found.candidates.kernel.length_scale == 1.5

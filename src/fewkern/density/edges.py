@@ -36,15 +36,11 @@ class Edge:
 
     def bandwidths(self, bandwidths: Array) -> Array:
         """Bandwidths of kernels along this feature."""
-        if math.isinf(self.cycle):
-            return bandwidths
         xp = namespace(bandwidths)
         return xp.minimum(bandwidths, xp.full_like(bandwidths, _WIDEST_IN_PERIODS * self.cycle))
 
     def repeats(self, bandwidths: Array) -> int:
         """Cycles to either side that matter at these bandwidths."""
-        if math.isinf(self.cycle):
-            return 0
         widest = float(namespace(bandwidths).max(self.bandwidths(bandwidths)))
         return max(0, math.ceil(_REACH_IN_BANDWIDTHS * widest / self.cycle - 0.5))
 

@@ -19,15 +19,7 @@ from fewkern.core.path import TOLERANCE, Stop
 from fewkern.core.population import InMemory
 from fewkern.core.samples import Samples
 from fewkern.density.base import MAX_CANDIDATES, DensityEstimator, density_constraints
-from fewkern.density.likelihood import (
-    SHAPE_ROWS,
-    choose_shape,
-    choose_size,
-    expectation_maximization,
-    first_folds,
-    grown,
-    size_by_bic,
-)
+from fewkern.density.likelihood import SHAPE_ROWS, choose_shape, choose_size, expectation_maximization, grown
 from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
 from fewkern.populations import weighted_population
 
@@ -35,8 +27,6 @@ from fewkern.populations import weighted_population
 _ITERATIONS, _LEAST_RISE = 500, 1e-5
 # Where the kernels come from a sample, EM iterations on all rows: one pass over a table that may be large for each.
 _MAX_PASSES = 5
-# Of the folds, as many are used as hold out this many samples.
-_HELD_OUT_ROWS = 4000
 # Fewer samples are too few to learn a shape from.
 _LEAST_SHAPE_ROWS = 20
 # Above as many features a shape takes minutes: every EM iteration decomposes a matrix of them.
@@ -256,11 +246,9 @@ class ForwardDensity(DensityEstimator):
         if self.scale != "auto" or plain or not 1 < m <= _MOST_SHAPE_FEATURES:
             return rows
         problem = scaling.problem(samples)
-        chosen = problem.draw(SHAPE_ROWS, rng)
-        problem = problem.part(chosen).with_candidates(MAX_CANDIDATES, rng)
-        folds = samples.take(chosen).folds(5)
+        problem = problem.part(problem.draw(SHAPE_ROWS, rng)).with_candidates(MAX_CANDIDATES, rng)
         with progress(self, "learning a shape of the kernels", None):
-            shape = choose_shape(problem, folds, self.max_vectors or 20)
+            shape = choose_shape(problem, self.max_vectors or 20)
         if shape is None:
             return rows
         self.scale_ = "shape"
@@ -274,14 +262,11 @@ class ForwardDensity(DensityEstimator):
             folds = self._folds(samples, 5)
         elif self.cv is not None:
             folds = self._folds(samples, self.cv, "the size is chosen without folds. Give more samples, or cv=None.")
-        folds = first_folds(folds, _HELD_OUT_ROWS)
+        tolerance = TOLERANCE[self.prefer]
         with progress(self, "comparing numbers of kernels", limit) as step:
-            if folds:
-                self.path_, self.stop_ = choose_size(
-                    problem, folds, floor=floor, max_vectors=limit, tolerance=TOLERANCE[self.prefer], step=step
-                )
-            else:
-                self.path_, self.stop_ = size_by_bic(problem, floor, limit, step)
+            self.path_, self.stop_ = choose_size(
+                problem, folds, floor=floor, max_vectors=limit, tolerance=tolerance, step=step
+            )
             start = grown(problem, floor, int(self.path_.setting["n_vectors"]))
         found = expectation_maximization(problem, start, self.least_bandwidth_, _ITERATIONS, _LEAST_RISE)
         if found.stop is Stop.MAX_ITER:

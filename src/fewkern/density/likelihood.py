@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import logsumexp
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import Step
-from fewkern.arrays.sampling import Fold
+from fewkern.arrays.sampling import Fold, plain_folds
 from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.edges import exponents, folded, image_sums, most_images
 from fewkern.density.problem import (
@@ -42,6 +41,8 @@ _WIDEST_ENTRY_IN_SPREADS, _MOST_WIDER_ENTRIES = 0.5, 6
 _MAX_ENTRY_CENTERS = 300
 # EM after every entry: the largest number of iterations, and the least rise of the mean log density.
 ENTRY_ITERATIONS, LEAST_ENTRY_RISE = 50, 1e-4
+# Of the folds, as many are used as hold out this many samples.
+_HELD_OUT_ROWS = 4000
 # Samples that the shape is learned on, and of those that are held out to compare it with none; drawn where there are
 # more.
 SHAPE_ROWS, _SHAPE_HELD_OUT_ROWS = 2000, 400
@@ -245,48 +246,44 @@ def _while_better(scores: Iterator[float], patience: int, step: Step) -> tuple[A
     return np.array(found), Stop.LIMIT
 
 
-def size_by_bic(
-    problem: DensityProblem, floor: float, max_vectors: int, step: Step = lambda _: None
-) -> tuple[Path, Stop]:
-    """The number of kernels of least BIC, which counts ``s (m + 2) - 1`` parameters.
-
-    The path ends after three steps without a better BIC. ``step`` is called with the number of kernels.
-
-    Notes
-    -----
-    ``O(c)`` times 300 per entry and ``O(n s m)`` per EM iteration.
-    """
-    rows, n = range(problem.n), problem.effective_size
-    every = held_out_log_densities(problem, [(rows, rows)], partial(Growth, floor=floor), max_vectors)
-    parameters = (size * (problem.dim + 2) - 1 for size in count(1))
-    scores = (k * math.log(n) - 2.0 * n * float(problem.w @ log_p) for k, log_p in zip(parameters, every))
-    bic, stop = _while_better(scores, 3, step)
-    return size_path(bic, int(np.argmin(bic)), "Bayesian information criterion"), stop
-
-
 def choose_size(
     problem: DensityProblem,
     folds: list[Fold],
     *,
     floor: float,
     max_vectors: int,
-    tolerance: float,
+    tolerance: float = 0.0,
     step: Step = lambda _: None,
 ) -> tuple[Path, Stop]:
     """The smallest number of kernels within ``tolerance`` standard errors of the best held-out likelihood.
 
     The standard error is that of the difference to the best size, or the cost of the further kernels where that is
     larger: ``(m + 2) / N`` per kernel, its parameters over the samples, and at most 0.02, because a gain of 2% in
-    density is worth any number of parameters.
+    density is worth any number of parameters. As many folds are used as hold out 4,000 samples. Without folds, the size
+    is that of least BIC, which counts ``s (m + 2) - 1`` parameters.
 
-    The mixtures grow until their held-out likelihood less that cost has not risen for four steps.
+    The mixtures grow until their held-out likelihood less that cost has not risen for four steps, or BIC not fallen for
+    three. ``step`` is called with the number of kernels.
+
+    Notes
+    -----
+    ``O(c)`` times 300 per entry and ``O(n s m)`` per EM iteration, in every fold.
     """
+    start = partial(Growth, floor=floor)
+    if not folds:
+        rows, n = range(problem.n), problem.effective_size
+        every = enumerate(held_out_log_densities(problem, [(rows, rows)], start, max_vectors), 1)
+        parameters = problem.dim + 2
+        scores = ((s * parameters - 1) * math.log(n) - 2.0 * n * float(problem.w @ log_p) for s, log_p in every)
+        bic, stop = _while_better(scores, 3, step)
+        return size_path(bic, int(np.argmin(bic)), "Bayesian information criterion"), stop
+    folds = first_folds(folds, _HELD_OUT_ROWS)
     w = problem.held_out_weights(folds)
     cost = min((problem.dim + 2) / problem.effective_size, 0.02)
     terms: list[Array] = []
 
     def penalized() -> Iterator[float]:
-        for log_p in held_out_log_densities(problem, folds, partial(Growth, floor=floor), max_vectors):
+        for log_p in held_out_log_densities(problem, folds, start, max_vectors):
             terms.append(-log_p)
             yield float(w @ terms[-1]) + tolerance * cost * len(terms)
 
@@ -370,7 +367,7 @@ def _grown_by_silverman(kind: type[Growth], problem: DensityProblem) -> Growth:
     return kind(replace(problem, unit=0.5 * problem.silverman), 1.0)
 
 
-def choose_shape(problem: DensityProblem, folds: list[Fold], max_vectors: int) -> Array | None:
+def choose_shape(problem: DensityProblem, max_vectors: int) -> Array | None:
     r"""The map :math:`S^{-1/2}`, symmetric and of determinant one; None where held-out samples are as well without it.
 
     Mixtures with and without a shape are grown on the same folds; the shape must be better by a standard error of the
@@ -381,7 +378,7 @@ def choose_shape(problem: DensityProblem, folds: list[Fold], max_vectors: int) -
     -----
     ``O(n m (s + m))`` per EM iteration.
     """
-    folds = first_folds(folds, _SHAPE_HELD_OUT_ROWS)
+    folds = first_folds(plain_folds(problem.n, 5), _SHAPE_HELD_OUT_ROWS)
     w = problem.held_out_weights(folds)
     limit = min(max_vectors, 12)
     plain, shaped = (

@@ -8,13 +8,14 @@ followed on all samples and candidates.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import Fold, random_generator
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import TOLERANCE, Path, smallest_within
@@ -39,6 +40,8 @@ class CVPlan:
     """What is compared, and what is preferred."""
 
     family: Family
+    folds: Sequence[Fold]
+    """Positions to train on and to hold out; none where classes are too small for folds."""
     prefer: str = "balanced"
     seed: int = 0
 
@@ -85,12 +88,7 @@ class Selected:
 
 
 def select_setting(
-    samples: Samples,
-    targets: FisherTargets,
-    kernel: Kernel,
-    plan: CVPlan,
-    folds: Sequence[Fold],
-    step: Callable[[int], None] = lambda _: None,
+    samples: Samples, targets: FisherTargets, kernel: Kernel, plan: CVPlan, step: Step = lambda _: None
 ) -> Selected:
     """Width and setting of least cross-validated error, or a setting with fewer vectors that is nearly as good.
 
@@ -103,47 +101,41 @@ def select_setting(
     kernel : Kernel
         A width given as a rule becomes a grid of widths.
     plan : CVPlan
-    folds : sequence of (training positions, held-out positions)
-        Empty where classes are too small for folds: the default setting is used.
+        Without folds the default setting is used.
     step : function
         Called with the number of paths done.
     """
     grid, family = class_grid(samples, kernel, plan.seed), plan.family
     settings = family.settings(kernel_scale(samples, grid.kernels[0]), targets.relative_scale)
-    if not folds:
-        k, s = len(grid) // 2, family.default
+    if not plan.folds:
+        k, setting = len(grid) // 2, settings[family.default]
         candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
-        return Selected(candidates, settings[s], _record((grid.widths[k],), (settings[s],), family.axis, {}))
-    paths = _compare_widths(samples, grid, settings, plan, folds, step) if len(grid) > 1 else {}
+        return Selected(candidates, setting, _record({"length_scale": (grid.widths[k],), family.axis: (setting,)}, {}))
+    paths = _compare_widths(samples, grid, settings, plan, step) if len(grid) > 1 else {}
     k = plan.best_width(paths) if paths else 0
     candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
     path = paths.get(k)
     if path is None or path.samples is not samples or samples.n > MAX_WIDTH_CANDIDATES:
-        path = cross_validate(samples, candidates, family, settings, folds)
+        path = cross_validate(samples, candidates, family, settings, plan.folds)
     step(len(paths) + 1)
     s = plan.select(path)
     others = [plan.select(path.without(f)) for f in range(path.n_folds)]
     return Selected(
         candidates,
         settings[s],
-        _record(grid.widths, settings, family.axis, {**paths, k: path}, (k, s)),
+        _record({"length_scale": grid.widths, family.axis: settings}, {**paths, k: path}, (k, s)),
         path.held_out([s] * path.n_folds, targets),
         path.held_out(others, targets),
     )
 
 
 def _compare_widths(
-    samples: Samples,
-    grid: KernelGrid,
-    settings: tuple[float, ...],
-    plan: CVPlan,
-    folds: Sequence[Fold],
-    step: Callable[[int], None],
+    samples: Samples, grid: KernelGrid, settings: tuple[float, ...], plan: CVPlan, step: Step
 ) -> dict[int, CrossValidated]:
     """Paths of every second width, and of the neighbors of the best one, on a subsample."""
     # Paper: every width and penalty on all samples. We: widths on 1,000 samples with 200 candidates, because a path of
     # (5) costs up to m^3 for m candidates, and a width is as well chosen on them.
-    part, part_folds = _subsample(samples, folds, plan.seed)
+    part, part_folds = _subsample(samples, plan)
     paths: dict[int, CrossValidated] = {}
 
     def follow(k: int) -> None:
@@ -160,11 +152,11 @@ def _compare_widths(
     return paths
 
 
-def _subsample(samples: Samples, folds: Sequence[Fold], seed: int) -> tuple[Samples, Sequence[Fold]]:
+def _subsample(samples: Samples, plan: CVPlan) -> tuple[Samples, Sequence[Fold]]:
     """About ``MAX_WIDTH_ROWS`` samples and their part of the folds; all samples if a class is too small for that."""
-    part = samples.some(MAX_WIDTH_ROWS, random_generator(seed))
+    part = samples.some(MAX_WIDTH_ROWS, random_generator(plan.seed))
     if part.n == samples.n:
-        return samples, folds
+        return samples, plan.folds
     place = np.full(samples.n, -1)
     place[np.searchsorted(samples.rows, part.rows)] = np.arange(part.n)
 
@@ -172,9 +164,9 @@ def _subsample(samples: Samples, folds: Sequence[Fold], seed: int) -> tuple[Samp
         found = place[list(rows)]
         return list(found[found >= 0].tolist())
 
-    part_folds = [(inside(train), inside(test)) for train, test in folds]
+    part_folds = [(inside(train), inside(test)) for train, test in plan.folds]
     if absent_class(part, part_folds) is not None or any(not test for _, test in part_folds):
-        return samples, folds
+        return samples, plan.folds
     return part, part_folds
 
 
@@ -318,18 +310,13 @@ class _HeldOutFold:
 
 
 def _record(
-    widths: tuple[float, ...],
-    settings: tuple[float, ...],
-    axis: str,
-    paths: dict[int, CrossValidated],
-    chosen: tuple[int, int] = (0, 0),
+    axes: dict[str, tuple[float, ...]], paths: dict[int, CrossValidated], chosen: tuple[int, int] = (0, 0)
 ) -> Path:
     """Errors, their standard errors, and numbers of vectors of every width and setting; infinite if not computed."""
-    error, std_error, size = (np.full((len(widths), len(settings)), np.inf) for _ in range(3))
+    error, std_error, size = (np.full([len(values) for values in axes.values()], np.inf) for _ in range(3))
     for k, path in paths.items():
         count, e = len(path.models), path.errors
         error[k, :count], size[k, :count] = e, path.sizes
         std_error[k, :count] = np.sqrt(e * (1 - e) / len(path.rows))
-    axes = {"length_scale": widths, axis: settings}
-    sizes = None if axis == "n_vectors" else size
+    sizes = None if "n_vectors" in axes else size
     return Path(axes, error, std_error, chosen, size=sizes, measure="cross-validated error")

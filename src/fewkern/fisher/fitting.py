@@ -57,12 +57,11 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Discri
     samples = rows.on_host()
     # weights of a collection come in double precision
     samples = replace(samples, weights=samples.weights.astype(float_dtype(samples.X), copy=False))
-    plan = CVPlan(family, estimator.prefer, seed_from(estimator.random_state))
-    codes: Array = samples.codes
+    seed, codes = seed_from(estimator.random_state), np.asarray(samples.codes)
     sizes = np.bincount(codes, minlength=samples.n_classes)
-    folds = _folds(estimator, samples, plan, sizes)
+    plan = CVPlan(family, _folds(estimator, samples, family, sizes, seed), estimator.prefer, seed)
     targets = fisher_targets(codes, samples.n_classes, samples.weights)
-    selected, fitted = _select_and_fit(estimator, samples, targets, plan, folds)
+    selected, fitted = _select_and_fit(estimator, samples, targets, plan)
     posterior = targets.midpoint_rule()
     if selected.held_out is not None and sizes.min() >= _MIN_CALIBRATION_SAMPLES:
         calibrated = fit_posterior(selected.held_out, targets)
@@ -93,7 +92,7 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Discri
         estimator.held_out_error_ = held_out.error_rate()
         estimator.held_out_scores_ = held_out_scores(estimator.class_scores_, held_out.values, held_out.samples)
     # drawn at random, 20 vectors explain one percent less than by "gain", in half of the time
-    basis = choose_basis(samples, candidates.kernel, SelectionRule(rule="random", seed=plan.seed), LEAST_VECTORS)
+    basis = choose_basis(samples, candidates.kernel, SelectionRule(rule="random", seed=seed), LEAST_VECTORS)
     estimator.novelty_ = novelty_of(samples, basis, samples.original(basis.basis()))
     estimator.kernel_, estimator.expansion_ = candidates.kernel, expansion.like(rows.X)
     estimator.vectors_, estimator.indices_ = estimator.expansion_.vectors, estimator.expansion_.indices
@@ -104,16 +103,16 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Discri
     return fitted
 
 
-def _folds(estimator: Any, samples: Samples, plan: CVPlan, sizes: Array) -> list[Fold]:
+def _folds(estimator: Any, samples: Samples, family: Family, sizes: Array, seed: int) -> list[Fold]:
     """Shuffled folds; none where a class is too small, with a warning if there is something to choose by them."""
 
     def label(code: int) -> str:
         return repr(plain_label(to_numpy(estimator.classes_)[code]))
 
-    name, axis = type(estimator).__name__, plan.family.axis
+    name, axis = type(estimator).__name__, family.axis
     cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv
-    folds = samples.folds(cv, plan.seed)
-    if not folds and len(plan.family.settings(1.0, 1.0)) > 1:
+    folds = samples.folds(cv, seed)
+    if not folds and len(family.settings(1.0, 1.0)) > 1:
         warnings.warn(
             f"{name}: class {label(sizes.argmin())} has {sizes.min()} sample, too few for cross-validation, so the "
             f"default {axis} is used; give {axis}, or more samples.",
@@ -130,17 +129,17 @@ def _folds(estimator: Any, samples: Samples, plan: CVPlan, sizes: Array) -> list
 
 
 def _select_and_fit(
-    estimator: Any, samples: Samples, targets: FisherTargets, plan: CVPlan, folds: list[Fold]
+    estimator: Any, samples: Samples, targets: FisherTargets, plan: CVPlan
 ) -> tuple[Selected, Discriminant]:
     """The selected setting, and its model on all samples, within the budget of vectors."""
     kernel = as_kernel(estimator.kernel)
     with progress(estimator, "comparing models by cross-validation", plan.max_paths(kernel)) as step:
-        selected = select_setting(samples, targets, kernel, plan, folds, step)
+        selected = select_setting(samples, targets, kernel, plan, step)
     K, Y = selected.candidates.K, targets.rows(samples.codes)
     fitted = plan.family.fit(K, Y, samples.weights, selected.setting)
-    if fitted.setting == selected.setting or not folds:
+    if fitted.setting == selected.setting or not plan.folds:
         return selected, fitted
-    path = cross_validate(samples, selected.candidates, plan.family, (fitted.setting,), folds)
+    path = cross_validate(samples, selected.candidates, plan.family, (fitted.setting,), plan.folds)
     held_out = path.held_out([0] * path.n_folds, targets)
     return replace(selected, held_out=held_out, nested=held_out), fitted
 
