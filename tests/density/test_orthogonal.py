@@ -94,6 +94,7 @@ def test_sparse_kernel_density_solves_the_simplex_programme_on_its_columns():
     expected = active_set(F.T @ F, F.T @ target).weights
     np.testing.assert_allclose(found.weights, expected / expected.sum(), atol=1e-6)
     assert len(found.rows) < 35
+    assert found.weights.min() >= 1e-6
     slow = regression.sparse_kernel_density(problem, target, 0.9, solve=mnqp)[0]
     assert len(slow.rows) >= len(found.rows)
     assert set(found.rows.tolist()) <= set(slow.rows.tolist())
