@@ -35,8 +35,6 @@ RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 _SEARCH_ROWS = 2000
 # The first grid; it grows towards a minimum outside of it.
 _GRID_IN_SILVERMANS = np.geomspace(0.15, 1.5, 30)
-# Samples closer than this are tied: no bandwidth of interest tells them apart.
-_TIE_IN_SILVERMANS = 1e-7
 
 
 def parzen_bandwidth(
@@ -138,10 +136,10 @@ def likelihood_scores(problem: DensityProblem, bandwidths: Array) -> Array:
 def ties_dominate(problem: DensityProblem) -> tuple[bool, int]:
     r"""Whether ties drive :math:`M(\sigma)` to :math:`-\infty` at small bandwidths, and the number of tied pairs.
 
-    Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`. Samples are tied if they are much
-    closer than the unit of the problem.
+    Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`. Samples are tied if they are
+    closer than 1e-7 units of the problem: no bandwidth of interest tells them apart.
     """
-    i, j = close_pairs(problem.Z, _TIE_IN_SILVERMANS * problem.unit)
+    i, j = close_pairs(problem.Z, 1e-7 * problem.unit)
     both, odds = problem.w[i] * problem.w[j], 1.0 / problem.rest
     smooth = float(np.sum(problem.w * problem.w)) + 2.0 * float(np.sum(both))
     sharp = float(np.sum(both * (odds[i] + odds[j])))

@@ -17,13 +17,7 @@ from fewkern.arrays.numerics import squarable
 from fewkern.arrays.partitions import is_collection, rowwise
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, random_generator
-from fewkern.arrays.validation import (
-    CallbackSupportMixin,
-    Interval,
-    StrOptions,
-    fit_context,
-    validate_samples,
-)
+from fewkern.arrays.validation import CallbackSupportMixin, Interval, StrOptions, fit_context, validate_samples
 from fewkern.base import check_weighted, constraints
 from fewkern.core.path import Path, Stop
 from fewkern.core.population import InMemory

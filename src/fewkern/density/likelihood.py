@@ -41,8 +41,6 @@ _WIDEST_ENTRY_IN_SPREADS, _MOST_WIDER_ENTRIES = 0.5, 6
 _MAX_ENTRY_CENTERS = 300
 # EM after every entry: the largest number of iterations, and the least rise of the mean log density.
 ENTRY_ITERATIONS, LEAST_ENTRY_RISE = 50, 1e-4
-# Of the folds, as many are used as hold out this many samples.
-_HELD_OUT_ROWS = 4000
 # Samples that the shape is learned on, and of those that are held out to compare it with none; drawn where there are
 # more.
 SHAPE_ROWS, _SHAPE_HELD_OUT_ROWS = 2000, 400
@@ -277,7 +275,7 @@ def choose_size(
         scores = ((s * parameters - 1) * math.log(n) - 2.0 * n * float(problem.w @ log_p) for s, log_p in every)
         bic, stop = _while_better(scores, 3, step)
         return size_path(bic, int(np.argmin(bic)), "Bayesian information criterion"), stop
-    folds = first_folds(folds, _HELD_OUT_ROWS)
+    folds = first_folds(folds, 4000)
     w = problem.held_out_weights(folds)
     cost = min((problem.dim + 2) / problem.effective_size, 0.02)
     terms: list[Array] = []
