@@ -74,7 +74,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         rows = self._shaped(rows, samples, rng)
         scaling = rows.scaling
         problem = scaling.problem(samples)
-        self._check_bandwidths(problem, samples, bandwidth=self.bandwidth)
+        self._check_bandwidth(problem, samples, "bandwidth", self.bandwidth)
         self.path_, self.stop_ = self._parzen(problem, rng)
         self.bandwidth_ = self.path_.setting["bandwidth"]
         problem = replace(problem, unit=self.bandwidth_)
@@ -135,17 +135,16 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
                 stacklevel=4,
             )
 
-    def _check_bandwidths(self, problem: DensityProblem, samples: Samples, **given: Any) -> None:
-        """Refuse numbers for parameters, in units of the scaled data, whose squares would over- or underflow."""
+    def _check_bandwidth(self, problem: DensityProblem, samples: Samples, parameter: str, value: Any) -> None:
+        """Refuse a number for a parameter, in units of the scaled data, whose square would over- or underflow."""
         spread, limit = problem.spread, squarable(samples.X)
         # bandwidths up to 1e40 times wider or narrower than the samples have cubes in double precision
         low, high = max(spread / 1e40, 1 / limit), min(spread * 1e40, limit)
-        for parameter, value in given.items():
-            if not isinstance(value, str) and not low < value < high:
-                raise ValueError(
-                    f"{type(self).__name__}: {parameter} must lie between {low:.0e} and {high:.0e} in units of the "
-                    f"scaled data (whose spread is {spread:.3g}), got {value}."
-                )
+        if not isinstance(value, str) and not low < value < high:
+            raise ValueError(
+                f"{type(self).__name__}: {parameter} must lie between {low:.0e} and {high:.0e} in units of the scaled "
+                f"data (whose spread is {spread:.3g}), got {value}."
+            )
 
     def _parzen(self, problem: DensityProblem, rng: Any) -> tuple[Path, Stop]:
         """The choice of Parzen's bandwidth, with a warning where the search cannot be trusted."""

@@ -173,7 +173,7 @@ class ForwardConstrainedDensity(DensityEstimator):
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         self.gamma_ = default_gamma(problem.dim) if self.gamma is None else float(self.gamma)
-        self._check_bandwidths(problem, samples, **{"gamma times Parzen's bandwidth": self.gamma_ * self.bandwidth_})
+        self._check_bandwidth(problem, samples, "gamma times Parzen's bandwidth", self.gamma_ * self.bandwidth_)
         rows = problem.draw(_MAX_REGRESSION_ROWS, rng)
         part = problem.part(rows).with_candidates(MAX_CANDIDATES, rng)
         target = problem.parzen(part.Z)
@@ -338,7 +338,7 @@ class OrthogonalForwardDensity(DensityEstimator):
         self.max_vectors = max_vectors
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
-        self._check_bandwidths(problem, samples, kernel_bandwidth=self.kernel_bandwidth)
+        self._check_bandwidth(problem, samples, "kernel_bandwidth", self.kernel_bandwidth)
         automatic = isinstance(self.kernel_bandwidth, str)
         rho = default_gamma(problem.dim) * problem.unit if automatic else float(self.kernel_bandwidth)
         rows = problem.draw(_MAX_ORTHOGONAL_ROWS, rng)

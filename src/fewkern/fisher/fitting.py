@@ -206,12 +206,12 @@ def fit_posterior(held_out: HeldOut, targets: FisherTargets) -> ClassScores | No
         return None
     # Paper: the threshold is the midpoint of the targets. We: where held-out samples have equal posteriors, because a
     # penalty shrinks the values and moves the best threshold away from the midpoint; it gives probabilities, too.
+    codes: Array = samples.codes
+    own = indicators(codes, targets.n_classes)
     # in units of the targets the ridge means the same for every problem
     F = held_out.values @ U / targets.scale
     # two classes have one slope b there, which stands for (-b, b) / 2 here: its square is half as large
     ridge = _RIDGE_PER_WEIGHT / 2 if targets.n_classes == 2 else _RIDGE_PER_WEIGHT
-    codes: Array = samples.codes
-    own = indicators(codes, targets.n_classes)
     # to rounding: the slopes are few, and probabilities should not depend on the order of rows
     slopes, offset = fit_logistic(F.astype(np.float64), own, samples.weights, ridge, tol=1e-15)
     if targets.n_classes > 2:
