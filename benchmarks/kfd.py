@@ -16,8 +16,7 @@ from benchmarks.measure import Peak, best_of, header, timed, verdict
 from fewkern import ForwardKernelFisher, SparseKernelFisher
 from fewkern.datasets import make_ringnorm, make_waveform
 from fewkern.fisher.lq import lq_fit
-from fewkern.fisher.problem import Discriminant, penalized_problem, ridge_rows
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.problem import Discriminant, fisher_targets, penalized_problem, ridge_rows
 from fewkern.kernels import Gaussian
 
 

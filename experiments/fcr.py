@@ -36,9 +36,8 @@ from fewkern.datasets import (
 from fewkern.density.bandwidth import parzen_bandwidth
 from fewkern.density.constrained import ConstrainedRules, forward_constrained
 from fewkern.density.likelihood import expectation_maximization
-from fewkern.density.mixture import squared_distances
 from fewkern.density.orthogonal import distribution_target, sparse_density_construction, sparse_kernel_density
-from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
+from fewkern.density.problem import AllRows, DensityProblem, RoundMixture, squared_distances
 
 Values = dict[str, Any]
 

@@ -33,8 +33,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path, Stop, smallest_within
-from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture, paired_errors
+from fewkern.density.problem import DensityProblem, RoundMixture, paired_errors, squared_distances
 from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
 __all__ = ["FLOORS_IN_PARZEN_BANDWIDTHS", "choose_floor", "choose_step", "entry_bandwidths", "forward_integrated"]

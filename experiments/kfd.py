@@ -36,8 +36,7 @@ from fewkern.core.samples import Samples
 from fewkern.fisher.cross_validation import Family, cross_validate
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import PENALTIES, LqFamily, lq_fit
-from fewkern.fisher.problem import Candidates, penalized_problem
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.problem import Candidates, fisher_targets, penalized_problem
 from fewkern.kernels import Gaussian
 from fewkern.select.paths import WIDTH_FACTORS
 
@@ -103,7 +102,7 @@ class _Method:
     @classmethod
     def of(cls, name: str, protocol: Protocol) -> _Method:
         if name == "kFDA_OLS":
-            return cls(ForwardFamily(max_vectors=protocol.terms), tuple(range(1, protocol.terms + 1)))
+            return cls(ForwardFamily(), tuple(range(1, protocol.terms + 1)))
         return cls(LqFamily({"kFDA_1": 1.0, "kFDA_.5": 0.5}[name]), protocol.penalties)
 
 

@@ -64,13 +64,13 @@ def imports(path):
 # Estimators: the modules of a method that know scikit-learn. All other modules of the methods, and core, do not.
 ESTIMATORS = {
     "select": {"base", "selector", "predictors"},
-    "fisher": {"fitting", "sparse", "forward_fisher"},
+    "fisher": {"classifiers", "fitting"},
     "margins": {"reducer", "svm", "graph_reducers"},
     "density": {"base", "classifier", "forward", "paper"},
 }
 # Packages whose fits are NumPy: samples of other array libraries are converted at the door. The expansions among them
 # predict on any array library.
-NUMPY, EXPANSIONS = {"fisher", "margins", "density"}, {"mixture", "edges", "classes"}
+NUMPY, EXPANSIONS = {"fisher", "margins", "density"}, {"mixture", "edges"}
 
 
 @pytest.mark.parametrize("layer", ["core", *ESTIMATORS])

@@ -13,8 +13,8 @@ from fewkern.density.paper import ForwardConstrainedDensity as ForwardConstraine
 from fewkern.density.paper import OrthogonalForwardDensity as OrthogonalForwardDensity
 from fewkern.density.paper import ParzenDensity as ParzenDensity
 from fewkern.density.paper import ReducedSetDensity as ReducedSetDensity
-from fewkern.fisher.forward_fisher import ForwardKernelFisher as ForwardKernelFisher
-from fewkern.fisher.sparse import SparseKernelFisher as SparseKernelFisher
+from fewkern.fisher.classifiers import ForwardKernelFisher as ForwardKernelFisher
+from fewkern.fisher.classifiers import SparseKernelFisher as SparseKernelFisher
 from fewkern.io import load as load
 from fewkern.io import save as save
 from fewkern.io import to_c as to_c

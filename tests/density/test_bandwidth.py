@@ -45,14 +45,6 @@ def test_approximate_scores_equal_the_printed_right_side(data):
 
 
 @every_rule
-def test_blocks_do_not_change_the_scores(data, rule, monkeypatch):
-    scores = SCORES[rule][0]
-    whole = _numbers(scores(data, [0.4]))
-    monkeypatch.setattr(bandwidth, "row_blocks", lambda n, _: (slice(i, min(i + 7, n)) for i in range(0, n, 7)))
-    np.testing.assert_allclose(_numbers(scores(data, [0.4])), whole, rtol=1e-12)
-
-
-@every_rule
 def test_the_bandwidth_is_the_minimiser_on_the_grid(data, rule):
     path, stop, _ = bandwidth.parzen_bandwidth(data, rule)
     grid = path.axes["bandwidth"]

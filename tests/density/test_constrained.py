@@ -82,23 +82,6 @@ def test_pruning_changes_nothing_but_the_work(seed, monkeypatch):
     assert scored[0] < scored[1]
 
 
-def test_safe_bandwidth_steps_never_raise_the_error(data):
-    problem, target = data
-    X, w = problem.Z, problem.w
-    for centre in range(0, 60, 7):
-        D = ((X - X[centre]) ** 2).sum(axis=1)
-        y = target * 0.7
-
-        def loss(width):
-            e = target - 0.4 * y - 0.6 * (UNIT / width) ** 2 * np.exp(-D / (2 * width**2))
-            return np.sum(w * e**2)
-
-        for start in (0.05, 0.4, 3.0):
-            width = constrained.tune_bandwidth(KernelEntry(problem, target, y, 0.4, D), start)
-            assert loss(width) <= loss(start) * (1 + 1e-12)
-            assert 0.02 * UNIT <= width <= 1e3 * UNIT
-
-
 @pytest.mark.parametrize("rule", ["safe", "abs"])
 def test_a_bandwidth_stays_within_its_bounds(data, rule, monkeypatch):
     entry = entry_of(data)

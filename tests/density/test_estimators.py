@@ -1,4 +1,4 @@
-"""The density estimators: attributes, protocols, scales, weights, messages."""
+"""The density estimators: attributes, protocols, scales, weights, messages, and extreme numbers."""
 
 import warnings
 from dataclasses import replace
@@ -128,15 +128,29 @@ def test_many_dimensions_do_not_collapse_to_one_kernel(m):
     assert model.score(data[600:]) > ParzenDensity(bandwidth="silverman").fit(data[:600]).score(data[600:]) + 100
 
 
-def test_splits_and_too_few_samples_for_folds():
+def test_splits_choose_the_size():
     splits = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
     assert ForwardDensity(cv=splits, max_vectors=2).fit(X[:80]).n_vectors_ <= 2
-    with pytest.warns(UserWarning, match=r"ForwardDensity: 3 samples .* too few for folds") as seen:
-        ForwardDensity(cv=5, bandwidth="silverman").fit(X[:3])
-    assert seen[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("density", "n"),
+    [(ReducedSetDensity(), 2), (ReducedSetDensity(), 3), (ForwardDensity(cv=5, bandwidth="silverman"), 3)],
+)
+def test_too_few_samples_for_the_folds_that_were_asked_for(density, n):
+    with pytest.warns(UserWarning, match=rf"{type(density).__name__}: {n} samples .* too few for folds") as seen:
+        model = density.fit(X[:n])
+    assert seen[-1].filename == __file__
+    assert np.all(np.isfinite(model.score_samples(X)))
+
+
+@every_density
+@pytest.mark.parametrize("n", [2, 3])
+def test_two_samples_are_enough_and_without_folds_no_reason_to_warn(density, n):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ForwardDensity(bandwidth="silverman").fit(X[:3])
+        model = clone(density).set_params(bandwidth="silverman").fit(X[:n])
+    assert np.all(np.isfinite(model.score_samples(X[:n])))
 
 
 @pytest.mark.parametrize(
@@ -169,17 +183,6 @@ def test_reduced_set_compares_bandwidths_on_the_candidates(monkeypatch):
     assert np.isin(density.indices_, drawn).all()
     assert (density.gap_ <= 1e-8, density.stop_) == (True, Stop.CONVERGED)
     assert density.bandwidth_ == density.path_.axes["bandwidth"][int(np.argmin(density.path_.error))]
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_reduced_set_of_too_few_samples_for_folds(n):
-    with pytest.warns(UserWarning, match=rf"ReducedSetDensity: {n} samples .* too few for folds") as seen:
-        model = ReducedSetDensity().fit(X[:n])
-    assert seen[-1].filename == __file__
-    assert np.all(np.isfinite(model.score_samples(X)))
-    for density in DENSITIES:  # two are enough for every density
-        density = clone(density).set_params(bandwidth="silverman")
-        assert np.all(np.isfinite(density.fit(X[:n]).score_samples(X[:n])))
 
 
 @every_density
@@ -229,13 +232,6 @@ def test_units_of_the_features_do_not_matter(density, scale, factors, shift, tol
     np.testing.assert_allclose(other.score_samples(there), expected, **{"rtol": 1e-12, **tolerance})
 
 
-@every_density
-@pytest.mark.parametrize("factor", [1e200, 1e-200])
-def test_units_without_squares_need_scaling(density, factor):
-    with pytest.raises(ValueError, match=r'with scale="none" the samples must differ by .*use scale="std"'):
-        clone(density).set_params(scale="none").fit(X * factor)
-
-
 @pytest.mark.filterwarnings("ignore:.*of cross-validation lies at an end:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*features .* are constant:UserWarning")
 @every_density
@@ -250,6 +246,92 @@ def test_hundreds_of_features_on_a_line_or_not(density):
         model = clone(density).fit(data)
         assert np.all(np.isfinite(model.score_samples(data)))
         assert abs(model.weights_.sum() - 1) <= 1e-12
+
+
+FEW = X[:60]
+FAR = np.vstack([X[:5], [[1e6, -1e6]], [[1e30, 1e30]]])
+KINDS = [
+    ParzenDensity(),
+    ForwardDensity(max_vectors=3),
+    ForwardConstrainedDensity(),
+    ReducedSetDensity(),
+    OrthogonalForwardDensity(),
+]
+every_kind = pytest.mark.parametrize("density", KINDS, ids=lambda density: type(density).__name__)
+# Kernels that no longer overlap, or all look alike, are worth a warning of ours; those of NumPy are errors.
+ours = pytest.mark.filterwarnings("ignore:[A-Z][a-z]+[A-Za-z]*Density:UserWarning")
+
+
+def _finite(model, dtype=np.float64):
+    far = FAR.astype(dtype)
+    return all(np.all(np.isfinite(found)) for found in (model.score_samples(far), model.cdf(far), model.sample(3)))
+
+
+OUT_OF_RANGE = [
+    *((clone(density).set_params(bandwidth=value), "bandwidth") for density in KINDS for value in (1e-300, 1e300)),
+    (ForwardConstrainedDensity(gamma=1e300), "gamma times Parzen's bandwidth"),
+    (OrthogonalForwardDensity(kernel_bandwidth=1e-300), "kernel_bandwidth"),
+    (OrthogonalForwardDensity(kernel_bandwidth=1e300, target="distribution"), "kernel_bandwidth"),
+]
+
+
+@pytest.mark.parametrize(("density", "parameter"), OUT_OF_RANGE)
+def test_a_bandwidth_out_of_range_is_an_error(density, parameter):
+    message = rf"{type(density).__name__}: {parameter} must lie between 1e-40 and 1e\+40 in units of the scaled data"
+    with pytest.raises(ValueError, match=message):
+        density.fit(FEW)
+
+
+@ours
+@every_kind
+@pytest.mark.parametrize(("bandwidth", "dtype"), [(1e-39, "f8"), (1e39, "f8"), (1e-17, "f4"), (1e17, "f4")])
+def test_a_bandwidth_within_the_range_gives_finite_numbers(density, bandwidth, dtype):
+    assert _finite(clone(density).set_params(bandwidth=bandwidth).fit(FEW.astype(dtype)), dtype)
+
+
+@ours
+@pytest.mark.parametrize("light", [1e-17, 1e-99])
+@pytest.mark.parametrize("rule", ["lscv", "likelihood"])
+def test_one_sample_of_nearly_all_the_weight(light, rule):
+    weights = np.full(60, light)
+    weights[5] = 1.0
+    if light > 1e-90:
+        assert _finite(ParzenDensity(bandwidth=rule, scale="none").fit(FEW, sample_weight=weights))
+    spread_out = 10.0 ** np.linspace(np.log10(light), 0, 60)
+    assert _finite(ParzenDensity(bandwidth=rule).fit(FEW, sample_weight=spread_out))
+
+
+@every_kind
+@pytest.mark.parametrize("scale", ["std", "whiten"])
+def test_a_feature_whose_spread_has_no_inverse_is_an_error(density, scale):
+    with pytest.raises(ValueError, match=r"must differ by more than 7e-306 in every feature that is not constant"):
+        clone(density).set_params(scale=scale).fit(FEW * [1e-310, 1.0])
+
+
+SPLITS = [
+    ([(range(30), range(100, 110))], "cv: a split names row 100, but the rows are 0 to 59"),
+    ([(range(30), [-1])], "cv: a split names row -1, but the rows are 0 to 59"),
+    ([(range(30), [])], "at least two samples .* but split 0 has 30 and 0"),
+    ([(range(30, 60), range(30)), ([1], range(30))], "but split 1 has 1 and 30"),
+]
+
+
+@pytest.mark.parametrize(("cv", "message"), SPLITS)
+@pytest.mark.parametrize("density", [ForwardDensity(), ReducedSetDensity()])
+def test_splits_that_cannot_be_used_are_errors(density, cv, message):
+    with pytest.raises(ValueError, match=message):
+        clone(density).set_params(cv=cv).fit(FEW)
+
+
+@every_kind
+@pytest.mark.filterwarnings("ignore:.*features .* are constant:UserWarning")
+def test_a_constant_feature_near_the_largest_number_is_a_constant_feature(density):
+    flat = np.column_stack([FEW, np.full(60, 1e308)])
+    for scale in ("std", "whiten"):
+        model = clone(density).set_params(scale=scale).fit(flat)
+        assert np.all(np.isfinite(model.score_samples(flat)))
+        one = clone(density).set_params(scale=scale).fit(np.column_stack([FEW, np.ones(60)]))
+        np.testing.assert_allclose(model.bandwidths_, one.bandwidths_)
 
 
 class TestDensityClassifier:
@@ -267,37 +349,22 @@ class TestDensityClassifier:
         np.testing.assert_allclose(model.predict_proba(Z), powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
         np.testing.assert_array_equal(model.predict(Z), model.classes_[joint.argmax(axis=1)])
         assert model.n_vectors_ == sum(d.n_vectors_ for d in model.densities_)
-        proba = model.predict_proba([[1e5, 1e5]])
-        assert np.all(np.isfinite(proba))
-        assert proba.sum() == pytest.approx(1)
-
-    def test_weights_and_priors(self):
-        Z, y = make_banana(200, random_state=0)
-        weights = np.where(y == y[0], 3.0, 1.0)
-        share = weights[y == y.max()].sum() / weights.sum()
-        base = ParzenDensity(bandwidth=0.3)
-        assert DensityClassifier(estimator=base).fit(Z, y, weights).priors_[1] == pytest.approx(share)
-        assert DensityClassifier(estimator=base, priors=[0.1, 0.9]).fit(Z, y).priors_[0] == 0.1
-        with pytest.raises(ValueError, match="priors must be 2 positive numbers that add up to 1"):
-            DensityClassifier(estimator=base, priors=[0.5, 0.9]).fit(Z, y)
-        # weights of the classes change the priors
-        Z, y = Z[:150], y[:150]
-        balanced = DensityClassifier(estimator=base, class_weight="balanced").fit(Z, y)
-        np.testing.assert_allclose(balanced.priors_, [0.5, 0.5])
-        weighted = DensityClassifier(estimator=base, class_weight={y.min(): 3.0, y.max(): 1.0}).fit(Z, y)
-        n = np.array([np.sum(y == c) for c in weighted.classes_])
-        np.testing.assert_allclose(weighted.priors_, n * [3, 1] / (n * [3, 1]).sum())
-
-    @pytest.mark.parametrize("n_classes", [2, 3])
-    def test_other_priors_change_the_odds_by_their_ratio(self, n_classes):
-        Z, y = make_banana(200, random_state=0)
-        y = np.where(Z[:, 0] > np.quantile(Z[:, 0], 0.7), 5, y) if n_classes == 3 else y
+        assert model.predict_proba([[1e5, 1e5]]).sum() == pytest.approx(1)
+        # other priors change the odds by their ratio
         priors = np.array([0.2, 0.8 / (n_classes - 1)] + [0.4] * (n_classes - 2))
-        plain = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3)).fit(Z, y)
         moved = DensityClassifier(estimator=ParzenDensity(bandwidth=0.3), priors=priors).fit(Z, y)
-        expected = plain.predict_proba(Z) * priors / plain.priors_
+        expected = model.predict_proba(Z) * priors / model.priors_
         np.testing.assert_allclose(moved.predict_proba(Z), expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
         np.testing.assert_array_equal(moved.predict(Z), moved.classes_[expected.argmax(axis=1)])
+
+    def test_priors_are_the_shares_of_the_weights(self):
+        Z, y = make_banana(150, random_state=0)
+        weights = np.where(y == y[0], 3.0, 1.0)
+        base = ParzenDensity(bandwidth=0.3)
+        share = weights[y == y.max()].sum() / weights.sum()
+        assert DensityClassifier(estimator=base).fit(Z, y, weights).priors_[1] == pytest.approx(share)
+        balanced = DensityClassifier(estimator=base, class_weight="balanced").fit(Z, y)
+        np.testing.assert_allclose(balanced.priors_, [0.5, 0.5])
 
     def test_confidence_in_many_dimensions(self):
         """Densities of 20 features differ by factors that no sample supports."""

@@ -73,7 +73,7 @@ def test_agrees_with_scikit_learn_at_convergence():
 def test_bic_counts_the_parameters_and_the_first_model_is_one_normal_law():
     problem = _data()
     X, w = problem.Z, problem.w
-    path, stop = likelihood.size_by_bic(problem, 1.5, 2)
+    path, stop = likelihood.choose_size(problem, [], floor=1.5, max_vectors=2)
     mean = w @ X
     width = np.sqrt(w @ ((X - mean) ** 2).sum(axis=1) / 2)
     log_p = w @ stats.multivariate_normal(mean, width**2 * np.eye(2)).logpdf(X)
@@ -143,7 +143,7 @@ def test_kernels_hardly_anybody_answers_for_stay_where_they_are():
 @pytest.mark.parametrize("limit", [2, 6])
 def test_a_path_of_likelihoods_ends_after_three_steps_without_a_better_bic(limit):
     calls = []
-    path, stop = likelihood.size_by_bic(_data(), 1.5, limit, calls.append)
+    path, stop = likelihood.choose_size(_data(), [], floor=1.5, max_vectors=limit, step=calls.append)
     best = int(np.argmin(path.error))
     assert path.chosen == (best,)
     assert stop == (Stop.LIMIT if limit == 2 else Stop.ERROR)

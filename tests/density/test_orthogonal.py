@@ -94,24 +94,10 @@ def test_sparse_kernel_density_solves_the_simplex_programme_on_its_columns():
     expected = active_set(F.T @ F, F.T @ target).weights
     np.testing.assert_allclose(found.weights, expected / expected.sum(), atol=1e-6)
     assert len(found.rows) < 35
+    assert found.weights.min() >= 1e-6
     slow = regression.sparse_kernel_density(problem, target, 0.9, solve=mnqp)[0]
     assert len(slow.rows) >= len(found.rows)
     assert set(found.rows.tolist()) <= set(slow.rows.tolist())
-
-
-@pytest.mark.parametrize("method", ["skd", "sdc"])
-def test_weights_are_on_the_simplex_and_rows_are_distinct(method):
-    problem = _data()
-    if method == "skd":
-        found, last = regression.sparse_kernel_density(problem, problem.parzen(problem.Z), 0.9)
-    else:
-        target = regression.distribution_target(problem.Z, problem)
-        found, last = regression.sparse_density_construction(problem, target, 0.9)
-        assert last.weights.sum() == pytest.approx(1.0, abs=0.1)
-    assert abs(found.weights.sum() - 1) < 1e-12
-    assert np.all(found.weights > 0)
-    assert len(set(found.rows.tolist())) == len(found.rows)
-    np.testing.assert_array_equal(last.path.error, [step.loo for step in last.steps])
 
 
 def test_columns_of_zeros_are_nothing_to_choose_from():

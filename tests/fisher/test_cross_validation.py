@@ -10,8 +10,7 @@ from fewkern.core.path import TOLERANCE
 from fewkern.fisher.cross_validation import CrossValidated, CVPlan, cross_validate, select_setting
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily
-from fewkern.fisher.problem import Candidates, kernel_scale
-from fewkern.fisher.targets import fisher_targets
+from fewkern.fisher.problem import Candidates, fisher_targets, kernel_scale
 from fewkern.kernels import Gaussian, Linear, Polynomial
 from tests.fisher import helpers
 from tests.fisher.helpers import classes, labelled
@@ -27,44 +26,31 @@ def targets_of(samples):
     return fisher_targets(samples.codes, samples.n_classes, samples.weights)
 
 
-def select(samples, kernel, plan, folds, *step):
-    return select_setting(samples, targets_of(samples), kernel, plan, folds, *step)
+def select(samples, kernel, plan, *step):
+    return select_setting(samples, targets_of(samples), kernel, plan, *step)
 
 
-def test_cross_validation_errors_are_those_of_refits():
-    samples, candidates = two_classes()
-    K, codes, w = candidates.K, samples.codes, samples.weights
-    penalties = (0.1, 0.01)
-    folds = samples.folds(4)
-    found = cross_validate(samples, candidates, LqFamily(1.0), penalties, folds)
-    assert len(found.rows) == 60
-    for j, penalty in enumerate(penalties):
-        wrong, size = 0.0, 0.0
-        for train, test in folds:
-            train, test = np.array(train), np.array(test)
-            t = fisher_targets(codes[train], 2, w[train])
-            fit = helpers.fit(K[np.ix_(train, train)], t.rows(codes[train]), penalty, w[train], q=1)
-            scores = t.posteriors(fit.values(K[np.ix_(test, train)]))
-            wrong += w[test][scores.argmax(axis=1) != codes[test]].sum() / w.sum()
-            size += fit.size / 4
-        assert found.errors[j] == pytest.approx(wrong)
-        assert found.sizes[j] == size
-
-
-def test_held_out_values_are_those_of_refits_in_units_of_all_samples():
-    """Every fold at a setting of its own; the shares of the classes, and so the targets, differ from fold to fold."""
+def test_errors_and_held_out_values_are_those_of_refits():
+    """The shares of the classes, and so the targets, differ from fold to fold; values are in units of all samples."""
     samples, candidates = two_classes()
     K, codes, w = candidates.K, samples.codes, samples.weights
     folds = [(list(range(20, 60)), list(range(20))), (list(range(50)), list(range(50, 60)))]
-    found = cross_validate(samples, candidates, LqFamily(1.0), (0.1, 0.01), folds)
-    found = found.held_out([1, 0], targets_of(samples))
-    np.testing.assert_array_equal(found.samples.rows, [*range(20), *range(50, 60)])
-    expected = []
-    for (train, test), penalty in zip(folds, (0.01, 0.1)):
-        t = fisher_targets(codes[train], 2, w[train])
-        fit = helpers.fit(K[np.ix_(train, train)], t.rows(codes[train]), penalty, w[train], q=1)
-        expected.append(t.posteriors(fit.values(K[np.ix_(test, train)])))
-    np.testing.assert_allclose(targets_of(samples).posteriors(found.values), np.vstack(expected), atol=1e-5)
+    path = cross_validate(samples, candidates, LqFamily(1.0), (0.1, 0.01), folds)
+    posteriors, wrong, sizes = np.zeros((2, 60, 2)), np.zeros(2), np.zeros(2)
+    for s, penalty in enumerate((0.1, 0.01)):
+        for train, test in folds:
+            t = fisher_targets(codes[train], 2, w[train])
+            fit = helpers.fit(K[np.ix_(train, train)], t.rows(codes[train]), penalty, w[train], q=1)
+            posteriors[s, test] = t.posteriors(fit.values(K[np.ix_(test, train)]))
+            wrong[s] += w[test][posteriors[s, test].argmax(axis=1) != codes[test]].sum()
+            sizes[s] += fit.size / 2
+    rows = [*range(20), *range(50, 60)]
+    np.testing.assert_allclose(path.errors, wrong / w[rows].sum())
+    np.testing.assert_array_equal(path.sizes, sizes)
+    found = path.held_out([1, 0], targets_of(samples))  # every fold at a setting of its own
+    np.testing.assert_array_equal(found.samples.rows, rows)
+    expected = np.vstack([posteriors[1, :20], posteriors[0, 50:]])
+    np.testing.assert_allclose(targets_of(samples).posteriors(found.values), expected, atol=1e-5)
 
 
 def test_a_sample_that_is_held_out_twice_counts_once():
@@ -78,8 +64,9 @@ def test_a_sample_that_is_held_out_twice_counts_once():
 
 def test_a_fold_is_judged_at_the_setting_that_the_other_folds_choose():
     samples, _ = two_classes(90)
-    folds, plan = samples.folds(3, 0), CVPlan(ForwardFamily(max_vectors=12), "accurate")
-    chosen = select(samples, Gaussian(length_scale=0.7), plan, folds)
+    folds = samples.folds(3, 0)
+    plan = CVPlan(ForwardFamily(tuple(range(1, 13))), folds, "accurate")
+    chosen = select(samples, Gaussian(length_scale=0.7), plan)
     path = cross_validate(samples, chosen.candidates, plan.family, tuple(range(1, 13)), folds)
     others = [int(np.argmin(np.round(path.without(f).errors, 9))) for f in range(3)]
     np.testing.assert_array_equal(chosen.nested.values, path.held_out(others, targets_of(samples)).values)
@@ -122,10 +109,7 @@ def path_of(errors, sizes, n=100):
 
 
 def plan(prefer="balanced", max_vectors=None):
-    return CVPlan(LqFamily(max_vectors=max_vectors), prefer)
-
-
-PENALTIES = (0.4, 0.3, 0.2, 0.1, 0.05)
+    return CVPlan(LqFamily(max_vectors=max_vectors), [], prefer)
 
 
 def test_choice_prefers_accuracy_or_few_vectors():
@@ -153,13 +137,6 @@ def test_errors_of_a_path_are_compared_sample_by_sample():
     np.testing.assert_allclose(path.without(0).errors, [0.0, 2 / 30, 0.0])
 
 
-def test_of_widths_with_equal_errors_the_widest_is_taken():
-    paths = {k: path_of([0.1], [size]) for k, size in enumerate((3, 2, 2))}
-    assert plan().best_width(paths, PENALTIES) == 2
-    paths[0] = path_of([0.05], [9])
-    assert plan().best_width(paths, PENALTIES) == 0
-
-
 def test_choice_within_a_budget():
     path = path_of([0.30, 0.20, 0.15, 0.10], [2, 5, 20, 30])
     chosen = [plan("accurate", m).select(path) for m in (30, 25, 10, 5, 1)]
@@ -172,18 +149,21 @@ def test_choice_within_a_budget():
 def test_widths_are_compared_within_the_budget():
     compared = [([0.30, 0.05], [2, 9]), ([0.20, 0.10], [2, 9]), ([0.40, 0.30], [3, 9])]
     paths = {k: path_of(*path) for k, path in enumerate(compared)}
-    assert [plan(max_vectors=m).best_width(paths, PENALTIES) for m in (9, 8, 2, 1)] == [0, 1, 1, 1]
+    assert [plan(max_vectors=m).best_width(paths) for m in (9, 8, 2, 1)] == [0, 1, 1, 1]
     # none is within it: the smallest model of every width
     paths[0] = path_of([0.10, 0.05], [3, 9])
-    assert plan(max_vectors=1).best_width(paths, PENALTIES) == 0
+    assert plan(max_vectors=1).best_width(paths) == 0
+    # of equal errors that of the smallest model, of these the widest
+    equal = {k: path_of([0.1], [size]) for k, size in enumerate((3, 2, 2))}
+    assert plan().best_width(equal) == 2
 
 
-@pytest.mark.parametrize("family", [LqFamily(), ForwardFamily(max_vectors=8)], ids=lambda f: f.axis)
+@pytest.mark.parametrize("family", [LqFamily(), ForwardFamily(tuple(range(1, 9)))], ids=lambda f: f.axis)
 def test_width_and_setting_are_chosen_by_the_folds(family):
     """Every second width, the neighbors of the best one, and no better pair of width and setting among them."""
     samples, _ = two_classes(90)
-    plan, steps, folds = CVPlan(family, "accurate"), [], samples.folds(3, 0)
-    found = select(samples, Gaussian(), plan, folds, steps.append)
+    steps, folds = [], samples.folds(3, 0)
+    found = select(samples, Gaussian(), CVPlan(family, folds, "accurate"), steps.append)
     k, s = found.trace.chosen
     assert found.trace.axes[family.axis][s] == found.setting
     compared = np.isfinite(found.trace.error).any(axis=1).nonzero()[0].tolist()
@@ -199,7 +179,7 @@ def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():
     """1,400 samples: a fold's error of a width is a multiple of 1/1,000, that of the chosen path of 1/1,400."""
     X, codes, _ = classes(1400, 2)
     samples, folds = labelled(X, codes), labelled(X, codes).folds(3, 0)
-    found = select(samples, Gaussian(), CVPlan(ForwardFamily(max_vectors=6)), folds)
+    found = select(samples, Gaussian(), CVPlan(ForwardFamily(tuple(range(1, 7))), folds))
     assert found.held_out.samples is samples
     k, _ = found.trace.chosen
     part = samples.some(1000, np.random.default_rng(0)).n
@@ -214,13 +194,13 @@ def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():
     # a fold that would train on none of the part: widths are compared on all samples
     rare = labelled(X, np.where(np.arange(1400) < 8, 1, 0))
     one = [(np.r_[0:2, 8:1400].tolist(), list(range(2, 8)))]
-    assert select(rare, Gaussian(), CVPlan(ForwardFamily(1)), one).held_out.samples.n == 6
+    assert select(rare, Gaussian(), CVPlan(ForwardFamily((1,)), one)).held_out.samples.n == 6
 
 
 def test_without_folds_the_default_is_taken():
     samples, _ = two_classes()
-    plan = CVPlan(LqFamily())
-    found = select(samples, Gaussian(length_scale=1.5), plan, [])
+    plan = CVPlan(LqFamily(), [])
+    found = select(samples, Gaussian(length_scale=1.5), plan)
     assert found.setting == pytest.approx(plan.family.settings(1.0, targets_of(samples).relative_scale)[3])
     assert found.trace.axes["alpha"] == (found.setting,)
     assert found.candidates.kernel.length_scale == 1.5

@@ -15,7 +15,7 @@ import fewkern
 from fewkern import load, save
 from fewkern.core.conformal import HeldOutScores, Intervals
 from fewkern.datasets import make_banana
-from fewkern.density.classes import ClassMixtures
+from fewkern.density.mixture import ClassMixtures
 from fewkern.io import ModelFileError, archive
 from fewkern.io.archive import write_atomically
 from fewkern.kernels import Function, Gaussian, Polynomial, Precomputed

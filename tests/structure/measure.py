@@ -43,7 +43,7 @@ LEVELS = (
 # block, SciPy's search the function that it minimizes, and the decorators of fits and predictions the method that they
 # decorate.
 # Values that implement a protocol of core count as part of it.
-VALUES = ("fewkern.density.mixture", "fewkern.density.edges", "fewkern.density.classes")
+VALUES = ("fewkern.density.mixture", "fewkern.density.edges")
 ASKING = (
     "fewkern.core.path",
     "fewkern.select.uncertainty",

@@ -27,8 +27,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import close_pairs
 from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
-from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem
+from fewkern.density.problem import DensityProblem, squared_distances
 
 RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 
@@ -36,8 +35,6 @@ RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 _SEARCH_ROWS = 2000
 # The first grid; it grows towards a minimum outside of it.
 _GRID_IN_SILVERMANS = np.geomspace(0.15, 1.5, 30)
-# Samples closer than this are tied: no bandwidth of interest tells them apart.
-_TIE_IN_SILVERMANS = 1e-7
 
 
 def parzen_bandwidth(
@@ -45,8 +42,8 @@ def parzen_bandwidth(
 ) -> tuple[Path, Stop, int]:
     """The bandwidth of Parzen's estimate by one of the :data:`RULES`, or as given.
 
-    Cross-validation looks at 2,000 samples at most, drawn by ``rng``. The best bandwidth falls with the number of
-    samples like :math:`N^{-1/(m+4)}`, so that of a part is multiplied accordingly.
+    Cross-validation looks at 2,000 samples at most, drawn by ``rng``; the best bandwidth of a part is then narrowed as
+    theory says.
 
     Returns
     -------
@@ -72,9 +69,9 @@ def parzen_bandwidth(
     scores = likelihood_scores if rule == "likelihood" else partial(least_squares_scores, exact=rule != RULES[1])
     some = problem if problem.n <= _SEARCH_ROWS else problem.part(problem.draw(_SEARCH_ROWS, rng))
     bandwidths, found, stop, pairs = _search(some, scores, step)
-    factor = (some.effective_size / problem.effective_size) ** (1.0 / (problem.dim + 4))
     error = found[:, 0] * np.exp(np.minimum(found[:, 1], 690.0))  # just inside the range of a double
-    return _path((bandwidths * factor).tolist(), error, smallest_score(found)), stop, pairs
+    bandwidths = bandwidths * some.narrowing(problem.effective_size)
+    return _path(bandwidths.tolist(), error, smallest_score(found)), stop, pairs
 
 
 def _path(bandwidths: list[float], error: Array, best: int) -> Path:
@@ -139,10 +136,10 @@ def likelihood_scores(problem: DensityProblem, bandwidths: Array) -> Array:
 def ties_dominate(problem: DensityProblem) -> tuple[bool, int]:
     r"""Whether ties drive :math:`M(\sigma)` to :math:`-\infty` at small bandwidths, and the number of tied pairs.
 
-    Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`. Samples are tied if they are much
-    closer than the unit of the problem.
+    Without weights and with ``t`` pairs: :math:`4t/(N(N-1)) > 2^{-m/2}(N + 2t)/N^2`. Samples are tied if they are
+    closer than 1e-7 units of the problem: no bandwidth of interest tells them apart.
     """
-    i, j = close_pairs(problem.Z, _TIE_IN_SILVERMANS * problem.unit)
+    i, j = close_pairs(problem.Z, 1e-7 * problem.unit)
     both, odds = problem.w[i] * problem.w[j], 1.0 / problem.rest
     smooth = float(np.sum(problem.w * problem.w)) + 2.0 * float(np.sum(both))
     sharp = float(np.sum(both * (odds[i] + odds[j])))

@@ -17,13 +17,7 @@ from fewkern.arrays.numerics import squarable
 from fewkern.arrays.partitions import is_collection, rowwise
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, random_generator
-from fewkern.arrays.validation import (
-    CallbackSupportMixin,
-    Interval,
-    StrOptions,
-    fit_context,
-    validate_samples,
-)
+from fewkern.arrays.validation import CallbackSupportMixin, Interval, StrOptions, fit_context, validate_samples
 from fewkern.base import check_weighted, constraints
 from fewkern.core.path import Path, Stop
 from fewkern.core.samples import Samples
@@ -46,12 +40,16 @@ def density_constraints(*names: str, **own: list[Any]) -> dict[str, list[Any]]:
 class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Base of the densities. ``expansion_`` holds all of the fitted density."""
 
-    bandwidth: Any
-    scale: str
-    random_state: Any
     expansion_: KernelMixture
     path_: Path
     stop_: Stop
+
+    _parameter_constraints: dict[str, list[Any]] = density_constraints()
+
+    def __init__(self, *, bandwidth: Any = "lscv", scale: str = "std", random_state: Any = 0) -> None:
+        self.bandwidth = bandwidth
+        self.scale = scale
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -75,7 +73,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         rows = self._shaped(rows, samples, rng)
         scaling = rows.scaling
         problem = scaling.problem(samples)
-        self._check_bandwidths(problem, samples, bandwidth=self.bandwidth)
+        self._check_bandwidth(problem, samples, "bandwidth", self.bandwidth)
         self.path_, self.stop_ = self._parzen(problem, rng)
         self.bandwidth_ = self.path_.setting["bandwidth"]
         problem = replace(problem, unit=self.bandwidth_)
@@ -136,17 +134,16 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
                 stacklevel=4,
             )
 
-    def _check_bandwidths(self, problem: DensityProblem, samples: Samples, **given: Any) -> None:
-        """Refuse numbers for parameters, in units of the scaled data, whose squares would over- or underflow."""
+    def _check_bandwidth(self, problem: DensityProblem, samples: Samples, parameter: str, value: Any) -> None:
+        """Refuse a number for a parameter, in units of the scaled data, whose square would over- or underflow."""
         spread, limit = problem.spread, squarable(samples.X)
         # bandwidths up to 1e40 times wider or narrower than the samples have cubes in double precision
         low, high = max(spread / 1e40, 1 / limit), min(spread * 1e40, limit)
-        for parameter, value in given.items():
-            if not isinstance(value, str) and not low < value < high:
-                raise ValueError(
-                    f"{type(self).__name__}: {parameter} must lie between {low:.0e} and {high:.0e} in units of the "
-                    f"scaled data (whose spread is {spread:.3g}), got {value}."
-                )
+        if not isinstance(value, str) and not low < value < high:
+            raise ValueError(
+                f"{type(self).__name__}: {parameter} must lie between {low:.0e} and {high:.0e} in units of the scaled "
+                f"data (whose spread is {spread:.3g}), got {value}."
+            )
 
     def _parzen(self, problem: DensityProblem, rng: Any) -> tuple[Path, Stop]:
         """The choice of Parzen's bandwidth, with a warning where the search cannot be trusted."""

@@ -15,8 +15,8 @@ from fewkern.base import ScoringClassifier, check_labelled, check_priors, constr
 from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores
 from fewkern.density.base import DensityEstimator
-from fewkern.density.classes import ClassMixtures
 from fewkern.density.forward import ForwardDensity
+from fewkern.density.mixture import ClassMixtures
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 

@@ -27,8 +27,7 @@ import numpy as np
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
-from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture, size_path
+from fewkern.density.problem import DensityProblem, RoundMixture, size_path, squared_distances
 from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
 # Paper: the bandwidth is kept above 0.01. We: bounds relative to the Parzen bandwidth, because an absolute one breaks

@@ -8,7 +8,6 @@ features, so every feature has its own short sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fewkern.arrays.linalg import logsumexp, neg_squared_distances
@@ -37,32 +36,37 @@ class Edge:
 
     def bandwidths(self, bandwidths: Array) -> Array:
         """Bandwidths of kernels along this feature."""
-        if math.isinf(self.cycle):
-            return bandwidths
         xp = namespace(bandwidths)
         return xp.minimum(bandwidths, xp.full_like(bandwidths, _WIDEST_IN_PERIODS * self.cycle))
 
     def repeats(self, bandwidths: Array) -> int:
         """Cycles to either side that matter at these bandwidths."""
-        if math.isinf(self.cycle):
-            return 0
         widest = float(namespace(bandwidths).max(self.bandwidths(bandwidths)))
         return max(0, math.ceil(_REACH_IN_BANDWIDTHS * widest / self.cycle - 0.5))
 
-    def gaps(self, x: Array, centers: Array, bandwidths: Array) -> Iterator[Array]:
-        """``x_t - c`` for every image of the samples, each of shape ``(n, s)``."""
-        starts = [x[:, None] - centers[None, :]]
-        if self.period is None:
-            mirror = self.low if math.isfinite(self.low) else self.high
-            starts.append(2.0 * mirror - x[:, None] - centers[None, :])
-        xp, count = namespace(x), self.repeats(bandwidths)
-        for start in starts:
-            if math.isinf(self.cycle):
-                yield start
-                continue
-            near = start - self.cycle * xp.round(start / self.cycle)
-            for k in range(-count, count + 1):
-                yield near + k * self.cycle
+    def _images(self, starts: list[Array], middle: float, count: int) -> list[Array]:
+        """Every number moved by whole cycles next to ``middle``, and by up to ``count`` further ones to either side."""
+        if math.isinf(self.cycle):
+            return starts
+        round_ = namespace(starts[0]).round
+        near = [start - self.cycle * round_((start - middle) / self.cycle) for start in starts]
+        return [start + k * self.cycle for start in near for k in range(-count, count + 1)]
+
+    def _mirrored(self, x: Array) -> Array:
+        """Numbers reflected at a bound."""
+        return 2.0 * (self.low if math.isfinite(self.low) else self.high) - x
+
+    def gaps(self, Z: Array, centers: Array, bandwidths: Array) -> tuple[Array, Array]:
+        """``x_t - c`` for every image of the samples, and the exponents of their kernels; both ``(t, n, s)``."""
+        x, c = Z[:, self.column][:, None], centers[:, self.column][None, :]
+        starts = [x - c] if self.period is not None else [x - c, self._mirrored(x) - c]
+        gaps = namespace(Z).stack(self._images(starts, 0.0, self.repeats(bandwidths)), axis=0)
+        return gaps, -0.5 * (gaps / self.bandwidths(bandwidths)) ** 2
+
+    def center_images(self, centers: Array, bandwidths: Array) -> list[Array]:
+        """Images of the centers near a range with bounds, each of shape ``(s,)``."""
+        starts = [centers, self._mirrored(centers)]
+        return self._images(starts, 0.5 * (self.low + self.high), self.repeats(bandwidths) + 1)
 
     def fold(self, x: Array) -> Array:
         """Numbers moved to the range: reflected at the bounds, or wrapped round the period."""
@@ -98,26 +102,35 @@ def edges_of(bounds: Array | None, periods: Array | None, shift: Array, factor: 
     return tuple(found)
 
 
-def _free(X: Array, edges: tuple[Edge, ...]) -> Array | None:
-    """The other features."""
-    if not edges:
-        return X
-    kept = sorted(set(range(X.shape[1])) - {edge.column for edge in edges})
-    xp = namespace(X)
-    return xp.take(X, asarray_like(kept, X, dtype=xp.int64), axis=1) if kept else None
+def check_ranges(bounds: Array | None, periods: Array | None, transform: Array) -> None:
+    """Refuse bounds and periods from a file that contradict themselves."""
+    if bounds is None and periods is None:
+        return
+    if bounds is None or periods is None or transform.ndim != 1:
+        raise ValueError("a KernelMixture has bounds and periods only together, and with a diagonal transform")
+    bounds = to_numpy(bounds)
+    if bounds.shape[0] != 2 or not (bounds[0] < bounds[1]).all() or math.isnan(to_numpy(periods).sum()):
+        raise ValueError("the bounds of a KernelMixture are not a least and a larger value")
+
+
+def _free_distances(Z: Array, centers: Array, edges: tuple[Edge, ...]) -> Array | float:
+    """Minus the squared distances to the centers along the other features."""
+    if edges:
+        kept = sorted(set(range(Z.shape[1])) - {edge.column for edge in edges})
+        if not kept:
+            return 0.0
+        xp = namespace(Z)
+        kept = asarray_like(kept, Z, dtype=xp.int64)
+        Z, centers = xp.take(Z, kept, axis=1), xp.take(centers, kept, axis=1)
+    return neg_squared_distances(Z, centers)
 
 
 def exponents(Z: Array, centers: Array, bandwidths: Array, edges: tuple[Edge, ...] = ()) -> Array:
     r"""Logarithm of :math:`(2\pi)^{m/2}\sigma_j^m` times every kernel, shape ``(n, s)``."""
-    free, own = _free(Z, edges), _free(centers, edges)
-    total = None if free is None or own is None else neg_squared_distances(free, own) * (0.5 / bandwidths**2)
-    xp = namespace(bandwidths)
+    total = _free_distances(Z, centers, edges) * (0.5 / bandwidths**2)
     for edge in edges:
-        widths = edge.bandwidths(bandwidths)
-        gaps = edge.gaps(Z[:, edge.column], centers[:, edge.column], bandwidths)
-        part = logsumexp(xp.stack([-0.5 * (gap / widths) ** 2 for gap in gaps], axis=0), axis=0)
-        part = part + xp.log(bandwidths / widths)
-        total = part if total is None else total + part
+        sums = logsumexp(edge.gaps(Z, centers, bandwidths)[1], axis=0)
+        total = total + (sums + namespace(bandwidths).log(bandwidths / edge.bandwidths(bandwidths)))
     return total
 
 
@@ -132,15 +145,12 @@ def image_sums(Z: Array, R: Array, centers: Array, bandwidths: Array, edges: tup
     Every image counts with its share in the kernel.
     """
     xp = namespace(Z)
-    first, free, own = R.T @ Z, _free(Z, edges), _free(centers, edges)
-    second = 0.0 if free is None or own is None else -xp.sum(R * neg_squared_distances(free, own), axis=0)
+    first, second = R.T @ Z, -xp.sum(R * _free_distances(Z, centers, edges), axis=0)
     for edge in edges:
-        x, c = Z[:, edge.column], centers[:, edge.column]
-        gaps = xp.stack(list(edge.gaps(x, c, bandwidths)), axis=0)
-        logs = -0.5 * (gaps / edge.bandwidths(bandwidths)) ** 2
+        gaps, logs = edge.gaps(Z, centers, bandwidths)
         shares = R * xp.exp(logs - logsumexp(logs, axis=0))
         moved = xp.sum(shares * gaps, axis=(0, 1))
-        first[:, edge.column] = xp.sum(R, axis=0) * c + moved
+        first[:, edge.column] = xp.sum(R, axis=0) * centers[:, edge.column] + moved
         second = second + xp.sum(shares * gaps**2, axis=(0, 1))
     return first, second
 
@@ -154,16 +164,11 @@ def folded(X: Array, edges: tuple[Edge, ...]) -> Array:
     return namespace(X).stack(columns, axis=1)
 
 
-def _center_images(edge: Edge, centers: Array, bandwidths: Array) -> list[Array]:
-    """Images of the centers near a range with bounds, each of shape ``(s,)``."""
-    xp = namespace(centers)
-    mirror = edge.low if math.isfinite(edge.low) else edge.high
-    both = (centers, 2.0 * mirror - centers)
-    if math.isinf(edge.cycle):
-        return list(both)
-    count, middle = edge.repeats(bandwidths) + 1, 0.5 * (edge.low + edge.high)
-    near = [c - edge.cycle * xp.round((c - middle) / edge.cycle) for c in both]
-    return [c + k * edge.cycle for c in near for k in range(-count, count + 1)]
+def into_range(X: Array, bounds: Array, periods: Array) -> Array:
+    """Samples with every feature moved into its bounds or its period."""
+    xp, low, high = namespace(X), bounds[0, :], bounds[1, :]
+    moved = folded(X, edges_of(bounds, periods, xp.zeros_like(low), xp.ones_like(low)))
+    return xp.minimum(xp.maximum(moved, low), high)  # folding rounds
 
 
 def kernel_cdf(edge: Edge, x: Array, centers: Array, bandwidths: Array) -> Array:
@@ -171,7 +176,7 @@ def kernel_cdf(edge: Edge, x: Array, centers: Array, bandwidths: Array) -> Array
     xp, widths = namespace(x), edge.bandwidths(bandwidths)
     x = xp.clip(x, edge.low, edge.high)
     total = 0.0
-    for image in _center_images(edge, centers, bandwidths):
+    for image in edge.center_images(centers, bandwidths):
         total = total + normal_cdf((x[:, None] - image[None, :]) / widths)
         if math.isfinite(edge.low):
             total = total - normal_cdf((edge.low - image) / widths)[None, :]
@@ -187,7 +192,7 @@ def edge_mean(edge: Edge, centers: Array, bandwidths: Array, weights: Array) -> 
         turn = math.atan2(float(xp.sum(pull * xp.sin(angles))), float(xp.sum(pull * xp.cos(angles))))
         return edge.low + turn / unit % edge.period
     total = 0.0
-    for image in _center_images(edge, centers, bandwidths):
+    for image in edge.center_images(centers, bandwidths):
         low, high = (edge.low - image) / widths, (edge.high - image) / widths
         height = (xp.exp(-0.5 * high**2) - xp.exp(-0.5 * low**2)) / math.sqrt(2 * math.pi)
         total += float(xp.sum(weights * (image * (normal_cdf(high) - normal_cdf(low)) - widths * height)))

@@ -18,17 +18,14 @@ from fewkern.base import CONSTRAINTS
 from fewkern.core.path import TOLERANCE, Stop
 from fewkern.core.samples import Samples
 from fewkern.density.base import MAX_CANDIDATES, DensityEstimator, density_constraints
-from fewkern.density.likelihood import choose_size, expectation_maximization, first_folds, grown, size_by_bic
+from fewkern.density.likelihood import SHAPE_ROWS, choose_shape, choose_size, expectation_maximization, grown
 from fewkern.density.problem import AllRows, DensityProblem, RoundMixture
-from fewkern.density.shape import SHAPE_ROWS, choose_shape
 from fewkern.populations import weighted_population
 
 # EM at the end: the largest number of iterations, and the least rise of the mean log density.
 _ITERATIONS, _LEAST_RISE = 500, 1e-5
 # Where the kernels come from a sample, EM iterations on all rows: one pass over a table that may be large for each.
 _MAX_PASSES = 5
-# Of the folds, as many are used as hold out this many samples.
-_HELD_OUT_ROWS = 4000
 # Fewer samples are too few to learn a shape from.
 _LEAST_SHAPE_ROWS = 20
 # Above as many features a shape takes minutes: every EM iteration decomposes a matrix of them.
@@ -187,22 +184,22 @@ class ForwardDensity(DensityEstimator):
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
-        self.bandwidth = bandwidth
+        super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
         self.max_vectors = max_vectors
         self.prefer = prefer
         self.cv = cv
-        self.scale = scale
         self.bounds = bounds
         self.periodic = periodic
-        self.random_state = random_state
         self.verbose = verbose
 
     def _check(self, X: Any, sample_weight: Any) -> tuple[Samples, AllRows]:
-        population, supports = weighted_population(self, X, sample_weight, minimum=2), None
+        population, bounds, periods = weighted_population(self, X, sample_weight, minimum=2), None, None
         if isinstance(population, Samples):
             samples = population.on_host()
-            supports = self._read_supports(samples.X)
-            population = samples if supports is None else cut_opposite(samples, supports[1])
+            if self.bounds or self.periodic:
+                bounds, periods = self._read_supports(samples.X)
+                samples = cut_opposite(samples, periods)
+            population = samples
         elif self.bounds or self.periodic:
             raise ValueError(
                 "ForwardDensity: bounds and periodic need samples in memory, got a collection; compute() it first, or "
@@ -211,12 +208,10 @@ class ForwardDensity(DensityEstimator):
         samples = population.sample
         # a collection of few rows is in memory now
         rows = AllRows.of(population if population.n > samples.n else samples, self.scale)
-        return samples, replace(rows, scaling=replace(rows.scaling, supports=supports))
+        return samples, replace(rows, scaling=replace(rows.scaling, bounds=bounds, periods=periods))
 
-    def _read_supports(self, X: Array) -> tuple[Array, Array] | None:
+    def _read_supports(self, X: Array) -> tuple[Array, Array]:
         """``bounds`` (2, m) and ``periodic`` (m,), infinite where there are none, compared with samples."""
-        if not self.bounds and not self.periodic:
-            return None
         m = X.shape[1]
         ends, periods = np.array([[-math.inf], [math.inf]]) * np.ones(m), np.full(m, math.inf)
         for word, given in (("bounds", self.bounds or {}), ("periodic", self.periodic or {})):
@@ -246,15 +241,13 @@ class ForwardDensity(DensityEstimator):
     def _shaped(self, rows: AllRows, samples: Samples, rng: Any) -> AllRows:
         self.scale_ = "std" if self.scale == "auto" else self.scale
         m, scaling = samples.X.shape[1], rows.scaling
-        plain = scaling.supports is not None or scaling.constant or rows.effective_size < _LEAST_SHAPE_ROWS
+        plain = scaling.bounds is not None or scaling.constant or rows.effective_size < _LEAST_SHAPE_ROWS
         if self.scale != "auto" or plain or not 1 < m <= _MOST_SHAPE_FEATURES:
             return rows
         problem = scaling.problem(samples)
-        chosen = problem.draw(SHAPE_ROWS, rng)
-        problem = problem.part(chosen).with_candidates(MAX_CANDIDATES, rng)
-        folds = samples.take(chosen).folds(5)
+        problem = problem.part(problem.draw(SHAPE_ROWS, rng)).with_candidates(MAX_CANDIDATES, rng)
         with progress(self, "learning a shape of the kernels", None):
-            shape = choose_shape(problem, folds, self.max_vectors or 20)
+            shape = choose_shape(problem, self.max_vectors or 20)
         if shape is None:
             return rows
         self.scale_ = "shape"
@@ -268,14 +261,11 @@ class ForwardDensity(DensityEstimator):
             folds = self._folds(samples, 5)
         elif self.cv is not None:
             folds = self._folds(samples, self.cv, "the size is chosen without folds. Give more samples, or cv=None.")
-        folds = first_folds(folds, _HELD_OUT_ROWS)
+        tolerance = TOLERANCE[self.prefer]
         with progress(self, "comparing numbers of kernels", limit) as step:
-            if folds:
-                self.path_, self.stop_ = choose_size(
-                    problem, folds, floor=floor, max_vectors=limit, tolerance=TOLERANCE[self.prefer], step=step
-                )
-            else:
-                self.path_, self.stop_ = size_by_bic(problem, floor, limit, step)
+            self.path_, self.stop_ = choose_size(
+                problem, folds, floor=floor, max_vectors=limit, tolerance=tolerance, step=step
+            )
             start = grown(problem, floor, int(self.path_.setting["n_vectors"]))
         found = expectation_maximization(problem, start, self.least_bandwidth_, _ITERATIONS, _LEAST_RISE)
         if found.stop is Stop.MAX_ITER:
@@ -289,6 +279,6 @@ class ForwardDensity(DensityEstimator):
 
     def _fit_all_rows(self, mixture: RoundMixture, problem: DensityProblem, rows: AllRows) -> RoundMixture:
         if isinstance(self.bandwidth, str):  # one that was given stays
-            narrowing = rows.narrowing(problem)
+            narrowing = problem.narrowing(rows.effective_size)
             self.bandwidth_, self.least_bandwidth_ = self.bandwidth_ * narrowing, self.least_bandwidth_ * narrowing
         return expectation_maximization(rows, mixture, self.least_bandwidth_, _MAX_PASSES, _LEAST_RISE).mixture

@@ -8,27 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import generalized_eigh, logsumexp, neg_squared_distances
-from fewkern.arrays.namespace import (
-    Array,
-    asarray_like,
-    device,
-    move_fields,
-    namespace,
-    same_place,
-    to_numpy,
-)
+from fewkern.arrays.linalg import generalized_eigh, logsumexp
+from fewkern.arrays.namespace import Array, asarray_like, device, move_fields, namespace, same_place, to_numpy
 from fewkern.arrays.numerics import normal_cdf, quiet
 from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import floats, indices, storable
-from fewkern.density.edges import Edge, edge_mean, edges_of, exponents, folded, kernel_cdf, most_images
-
-_LOG_2PI = math.log(2 * math.pi)
-
-
-def squared_distances(X: Array, Y: Array) -> Array:
-    """Squared Euclidean distances between the rows of ``X`` and those of ``Y``, never below zero."""
-    return -neg_squared_distances(X, Y)
+from fewkern.density.edges import (
+    Edge,
+    check_ranges,
+    edge_mean,
+    edges_of,
+    exponents,
+    into_range,
+    kernel_cdf,
+    most_images,
+)
 
 
 def square_limit(dim: int, largest: float) -> float:
@@ -46,34 +40,19 @@ def product_bound(transform: Array, largest: float) -> Array:
 def _check_positions(caller: str, columns: Sequence[int], dim: int) -> list[int]:
     """Positions of features as they were given: one at least, different, none out of range."""
     given = list(columns)
-    whole = all(isinstance(column, int) and not isinstance(column, bool) for column in given)
-    if not given or not whole or len(set(given)) < len(given) or not all(0 <= column < dim for column in given):
+    valid = {column for column in given if type(column) is int and 0 <= column < dim}
+    if not given or len(valid) < len(given):
         raise ValueError(
             f"{caller}: expected different positions of features, 0 to {dim - 1}, one at least, got {given!r}."
         )
     return given
 
 
-def _columns(A: Array, columns: list[int]) -> Array:
-    xp = namespace(A)
-    return xp.take(A, asarray_like(columns, A, dtype=xp.int64), axis=A.ndim - 1)
-
-
-def _block(A: Array, rows: list[int], columns: list[int]) -> Array:
-    return _columns(_columns(A, columns).T, rows).T
-
-
 def _check_mixture(mixture: KernelMixture) -> None:
     # 1e-3: rounding in single precision
     if not mixture.n_vectors or abs(float(to_numpy(mixture.weights).sum()) - 1.0) > 1e-3:
         raise ValueError("the weights of a KernelMixture do not add up to one")
-    if mixture.bounds is None and mixture.periods is None:
-        return
-    if mixture.bounds is None or mixture.periods is None or mixture.transform.ndim != 1:
-        raise ValueError("a KernelMixture has bounds and periods only together, and with a diagonal transform")
-    bounds, periods = to_numpy(mixture.bounds), to_numpy(mixture.periods)
-    if bounds.shape[0] != 2 or not (bounds[0] < bounds[1]).all() or math.isnan(periods.sum()):
-        raise ValueError("the bounds of a KernelMixture are not a least and a larger value")
+    check_ranges(mixture.bounds, mixture.periods, mixture.transform)
 
 
 @storable(
@@ -172,13 +151,13 @@ class KernelMixture:
         """Logarithm of every kernel times its weight, shape ``(n, s)``; finite wherever ``X`` is."""
         xp = namespace(self.weights)
         dim = X.shape[1]
-        # A sample so far out that its squared distance overflows is moved to where it just does not.
+        # A sample (or a center) so far out that its squared distance overflows is moved to where it just does not.
         huge = float(xp.finfo(self.bandwidths.dtype).max)
         limit = square_limit(dim, huge)
-        centers = self._scaled(self.vectors)
+        centers = xp.clip(self._scaled(self.vectors), -limit, limit)
         log_weights = xp.log(xp.where(self.weights > 0, self.weights, xp.ones_like(self.weights)))
         log_weights = xp.where(self.weights > 0, log_weights, xp.full_like(self.weights, -0.5 * huge))
-        level = log_weights - dim * xp.log(self.bandwidths) + self._log_factor(dim)
+        level = log_weights - dim * xp.log(self.bandwidths) + self._log_factor()
         Z = xp.clip(self._scaled(X), -limit, limit)
         with quiet():  # a squared distance over a narrow bandwidth may overflow
             exponent = exponents(Z, centers, self.bandwidths, self._edges())
@@ -206,7 +185,7 @@ class KernelMixture:
         Z, centers = self._scaled(X), self._scaled(self.vectors)
         out = xp.empty((X.shape[0],), dtype=self.weights.dtype, device=device(self.weights))
         for rows in row_blocks(X.shape[0], self.n_vectors, like=X):
-            P = xp.ones((1,), dtype=self.weights.dtype, device=device(self.weights))
+            P = 1.0
             for d in range(X.shape[1]):
                 if d in edges:
                     P = P * kernel_cdf(edges[d], Z[rows, d], centers[:, d], self.bandwidths)
@@ -244,10 +223,7 @@ class KernelMixture:
         drawn = asarray_like(vectors[component] + noise, self.vectors, dtype=self.vectors.dtype)
         if self.bounds is None:
             return drawn
-        own, (low, high) = namespace(drawn), (self.bounds[0, :], self.bounds[1, :])
-        zero, one = own.zeros_like(low), own.ones_like(low)
-        # the bounds once more: folding rounds
-        return own.minimum(own.maximum(folded(drawn, edges_of(self.bounds, self.periods, zero, one)), low), high)
+        return into_range(drawn, self.bounds, self.periods)
 
     def marginal(self, columns: Sequence[int]) -> KernelMixture:
         """The density of some of the features, in the order of ``columns`` (positions), whatever the others are.
@@ -261,12 +237,13 @@ class KernelMixture:
         array([6.])
         """
         kept = _check_positions("KernelMixture.marginal", columns, int(self.vectors.shape[1]))
-        if self.transform.ndim == 1:
-            return self._part(kept, self.weights, _columns(self.transform, kept))
-        xp = namespace(self.transform)
-        inverse = xp.linalg.inv(self.transform)
-        covariance = _block(inverse @ inverse.T, kept, kept)
-        return self._part(kept, self.weights, xp.linalg.inv(xp.linalg.cholesky(covariance)))
+        host = self.like(to_numpy(self.weights))
+        if host.transform.ndim == 1:
+            return host._part(kept, host.transform[kept]).like(self.weights)
+        xp = namespace(host.transform)
+        inverse = xp.linalg.inv(host.transform)
+        covariance = (inverse @ inverse.T)[kept][:, kept]
+        return host._part(kept, xp.linalg.inv(xp.linalg.cholesky(covariance))).like(self.weights)
 
     def conditional(self, given: Mapping[int, float]) -> KernelMixture:
         r"""The density of the other features where some are known: ``given`` maps their positions to their values.
@@ -289,36 +266,32 @@ class KernelMixture:
             raise ValueError(
                 f"KernelMixture.conditional: expected finite values of fewer than all {dim} features, got {given!r}."
             )
-        if self.bounds is not None:
-            ends = to_numpy(self.bounds)[:, known]
-            if not all(low <= value <= high for value, low, high in zip(values, *ends)):
-                raise ValueError(f"KernelMixture.conditional: {given!r} is outside the bounds: the density is zero.")
-        xp = namespace(self.weights)
+        host = self.like(to_numpy(self.weights))
+        ends = () if host.bounds is None else host.bounds[:, known].T
+        if any(not low <= value <= high for value, (low, high) in zip(values, ends)):
+            raise ValueError(f"KernelMixture.conditional: {given!r} is outside the bounds: the density is zero.")
+        xp = namespace(host.weights)
         rest = [d for d in range(dim) if d not in known]
-        x = asarray_like([values], self.vectors, dtype=self.vectors.dtype)
+        x = asarray_like([values], host.vectors, dtype=host.vectors.dtype)
         # log g_j k_j(x), from the marginal with one kernel after the other
-        level = self.marginal(known)._log_terms(x)[0, :]
+        level = host.marginal(known)._log_terms(x)[0, :]
         weights = xp.exp(level - xp.max(level))
-        weights = weights / xp.sum(weights)
-        if self.transform.ndim == 1:
-            return self._part(rest, weights, _columns(self.transform, rest))
-        precision = self.transform.T @ self.transform
-        own = _block(precision, rest, rest)
-        slopes = -xp.linalg.solve(own, _block(precision, rest, known)).T
-        part = self._part(rest, weights, xp.linalg.cholesky(own).T)
-        moved = part.vectors + (x - _columns(self.vectors, known)) @ slopes
-        return replace(part, vectors=moved, indices=None)
+        host = replace(host, weights=weights / xp.sum(weights))
+        if host.transform.ndim == 1:
+            return host._part(rest, host.transform[rest]).like(self.weights)
+        precision = host.transform.T @ host.transform
+        own = precision[rest][:, rest]
+        slopes = -xp.linalg.solve(own, precision[rest][:, known]).T
+        part = host._part(rest, xp.linalg.cholesky(own).T)
+        moved = part.vectors + (x - host.vectors[:, known]) @ slopes
+        return replace(part, vectors=moved, indices=None).like(self.weights)
 
-    def _part(self, kept: list[int], weights: Array, transform: Array) -> KernelMixture:
-        """Some features of every kernel, with other weights."""
-        return replace(
-            self,
-            vectors=_columns(self.vectors, kept),
-            weights=weights,
-            transform=transform if len(kept) > 1 or transform.ndim == 1 else transform[0, :],
-            bounds=None if self.bounds is None else _columns(self.bounds, kept),
-            periods=None if self.periods is None else _columns(self.periods, kept),
-        )
+    def _part(self, kept: list[int], transform: Array) -> KernelMixture:
+        """Some features of every kernel of a mixture in NumPy arrays."""
+        every = (self.vectors, self.bounds, self.periods)
+        vectors, bounds, periods = (None if A is None else namespace(A).take(A, kept, axis=-1) for A in every)
+        transform = transform if len(kept) > 1 or transform.ndim == 1 else transform[0, :]
+        return replace(self, vectors=vectors, transform=transform, bounds=bounds, periods=periods)
 
     def inner(self, other: KernelMixture) -> float:
         r"""Closed form of :math:`\int p\,q`, in row blocks.
@@ -329,16 +302,15 @@ class KernelMixture:
         """
         xp = namespace(self.weights)
         A, B = self._matrix(), other._matrix()
-        dim = A.shape[0]
         # V'(A'A)^{-1}V = diag(t), V'(B'B)^{-1}V = 1; then |det V| = |det B|
         inverse_a, inverse_b = xp.linalg.inv(A), xp.linalg.inv(B)
         t, V = generalized_eigh(inverse_a @ inverse_a.T, inverse_b @ inverse_b.T)
-        log_factor = float(xp.linalg.slogdet(B)[1]) - 0.5 * dim * _LOG_2PI
+        log_factor = float(xp.linalg.slogdet(B)[1]) - 0.5 * A.shape[0] * math.log(2 * math.pi)
         X, Y = self.vectors @ V, other.vectors @ V
         total = 0.0
         for rows in row_blocks(self.n_vectors, other.n_vectors):
-            exponent = xp.full((X[rows, :].shape[0], Y.shape[0]), log_factor, dtype=X.dtype, device=device(X))
-            for d in range(dim):
+            exponent = log_factor
+            for d in range(A.shape[0]):
                 variance = (t[d] * self.bandwidths[rows] ** 2)[:, None] + (other.bandwidths**2)[None, :]
                 gap = X[rows, d][:, None] - Y[:, d][None, :]
                 exponent = exponent - 0.5 * (gap * gap / variance + xp.log(variance))
@@ -362,9 +334,8 @@ class KernelMixture:
     def _scaled(self, X: Array) -> Array:
         """``A x`` of every row, the centers' mean first taken out so that no digits cancel."""
         xp = namespace(self.weights)
-        X = X - self._middle()
         bound = product_bound(self.transform, float(xp.finfo(self.transform.dtype).max))
-        X = xp.maximum(xp.minimum(X, bound), -bound)
+        X = xp.maximum(xp.minimum(X - self._middle(), bound), -bound)
         return X * self.transform if self.transform.ndim == 1 else X @ self.transform.T
 
     def _middle(self) -> Array:
@@ -372,17 +343,57 @@ class KernelMixture:
         return namespace(self.vectors).sum(self.vectors / self.n_vectors, axis=0)
 
     def _matrix(self) -> Array:
-        xp = namespace(self.transform)
-        if self.transform.ndim == 2:
-            return self.transform
-        return self.transform[:, None] * xp.eye(
-            self.transform.shape[0], dtype=self.transform.dtype, device=device(self.transform)
-        )
+        A = self.transform
+        return A if A.ndim == 2 else A[:, None] * namespace(A).eye(A.shape[0], dtype=A.dtype, device=device(A))
 
-    def _log_factor(self, dim: int) -> float:
-        xp = namespace(self.transform)
-        if self.transform.ndim == 1:
-            log_det = float(xp.sum(xp.log(xp.abs(self.transform))))
-        else:
-            log_det = float(xp.linalg.slogdet(self.transform)[1])
-        return log_det - 0.5 * dim * _LOG_2PI
+    def _log_factor(self) -> float:
+        xp, A = namespace(self.transform), self.transform
+        log_det = xp.sum(xp.log(xp.abs(A))) if A.ndim == 1 else xp.linalg.slogdet(A)[1]
+        return float(log_det) - 0.5 * A.shape[0] * math.log(2 * math.pi)
+
+
+def _check_classes(classes: ClassMixtures) -> None:
+    if not classes.mixtures or len({int(one.vectors.shape[1]) for one in classes.mixtures}) > 1:
+        raise ValueError("the mixtures of ClassMixtures do not have the same features")
+
+
+@storable(check=_check_classes)
+@dataclass(frozen=True)
+class ClassMixtures:
+    """One density per class; its values are their logarithms. What a :class:`~fewkern.DensityClassifier` evaluates."""
+
+    mixtures: tuple[KernelMixture, ...]
+
+    @property
+    def vectors(self) -> Array:
+        """Centers of all classes, one after the other."""
+        parts = [mixture.vectors for mixture in self.mixtures]
+        return namespace(parts[0]).concat(parts, axis=0)
+
+    @property
+    def indices(self) -> None:
+        """None: every class counts its samples for itself."""
+        return None
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of kernels of all classes."""
+        return sum(mixture.n_vectors for mixture in self.mixtures)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of classes."""
+        return len(self.mixtures)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers that an evaluation needs."""
+        return sum(mixture.nbytes for mixture in self.mixtures)
+
+    def __call__(self, X: Array) -> Array:
+        """Logarithm of the density of every class, shape ``(n, n_classes)``."""
+        return namespace(X).stack([mixture.log_density(X) for mixture in self.mixtures], axis=1)
+
+    def like(self, X: Array) -> ClassMixtures:
+        """The same densities with their arrays in the library and on the device of ``X``."""
+        return ClassMixtures(tuple(mixture.like(X) for mixture in self.mixtures))

@@ -27,8 +27,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.numerics import normal_cdf, quiet
 from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop, peel
-from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture, size_path
+from fewkern.density.problem import DensityProblem, RoundMixture, size_path, squared_distances
 from fewkern.density.simplex import SimplexSolution, active_set
 
 # Assumption: SKD skips a column once less than this part of its squared length is new. The target has no noise, and

@@ -80,13 +80,6 @@ class ParzenDensity(DensityEstimator):
     (300, (2,))
     """
 
-    _parameter_constraints: dict[str, list[Any]] = density_constraints()
-
-    def __init__(self, *, bandwidth: Any = "lscv", scale: str = "std", random_state: Any = 0) -> None:
-        self.bandwidth = bandwidth
-        self.scale = scale
-        self.random_state = random_state
-
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         return problem.mixture(problem.candidates, problem.unit, problem.w)
 
@@ -172,17 +165,15 @@ class ForwardConstrainedDensity(DensityEstimator):
         scale: str = "std",
         random_state: Any = 0,
     ) -> None:
-        self.bandwidth = bandwidth
+        super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
         self.gamma = gamma
         self.max_vectors = max_vectors
         self.refit = refit
         self.bandwidth_rule = bandwidth_rule
-        self.scale = scale
-        self.random_state = random_state
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         self.gamma_ = default_gamma(problem.dim) if self.gamma is None else float(self.gamma)
-        self._check_bandwidths(problem, samples, **{"gamma times Parzen's bandwidth": self.gamma_ * self.bandwidth_})
+        self._check_bandwidth(problem, samples, "gamma times Parzen's bandwidth", self.gamma_ * self.bandwidth_)
         rows = problem.draw(_MAX_REGRESSION_ROWS, rng)
         part = problem.part(rows).with_candidates(MAX_CANDIDATES, rng)
         target = problem.parzen(part.Z)
@@ -252,10 +243,8 @@ class ReducedSetDensity(DensityEstimator):
     )
 
     def __init__(self, *, bandwidth: Any = "cv", cv: Any = 5, scale: str = "std", random_state: Any = 0) -> None:
-        self.bandwidth = bandwidth
+        super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
         self.cv = cv
-        self.scale = scale
-        self.random_state = random_state
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
@@ -343,15 +332,13 @@ class OrthogonalForwardDensity(DensityEstimator):
         scale: str = "std",
         random_state: Any = 0,
     ) -> None:
+        super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
         self.target = target
         self.kernel_bandwidth = kernel_bandwidth
-        self.bandwidth = bandwidth
         self.max_vectors = max_vectors
-        self.scale = scale
-        self.random_state = random_state
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
-        self._check_bandwidths(problem, samples, kernel_bandwidth=self.kernel_bandwidth)
+        self._check_bandwidth(problem, samples, "kernel_bandwidth", self.kernel_bandwidth)
         automatic = isinstance(self.kernel_bandwidth, str)
         rho = default_gamma(problem.dim) * problem.unit if automatic else float(self.kernel_bandwidth)
         rows = problem.draw(_MAX_ORTHOGONAL_ROWS, rng)

@@ -5,24 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.linalg import neg_squared_distances
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.numerics import quiet, unless_rounding
 from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path
 from fewkern.core.samples import Population, Samples
 from fewkern.density.edges import Edge, edges_of
-from fewkern.density.mixture import KernelMixture, squared_distances
+from fewkern.density.mixture import KernelMixture
 
 Sum = TypeVar("Sum")
 
 # Logarithm of the largest kernel value: its square does not overflow.
 MAX_LOG_KERNEL = 350.0
+
+
+def squared_distances(X: Array, Y: Array) -> Array:
+    """Squared Euclidean distances between the rows of ``X`` and those of ``Y``, never below zero."""
+    return -neg_squared_distances(X, Y)
+
+
+class ArraySums(tuple[Any, ...]):
+    """Several sums over rows; those of parts are merged by ``+``, one by one."""
+
+    def __add__(self, other: Any) -> ArraySums:
+        return ArraySums(map(add, self, other))
 
 
 @dataclass(frozen=True)
@@ -94,6 +108,10 @@ class DensityProblem:
         r""":math:`N_{\rm eff} = 1 / \sum_i w_i^2`."""
         return 1.0 / float(np.sum(self.w * self.w))
 
+    def narrowing(self, size: float) -> float:
+        r"""Parzen's bandwidth for ``size`` samples over that for these: it falls like :math:`N^{-1/(m+4)}`."""
+        return math.pow(self.effective_size / size, 1.0 / (self.dim + 4))
+
     @property
     def rest(self) -> Array:
         r"""Weight :math:`1 - w_i` of all other samples; positive also where one sample has nearly all the weight."""
@@ -151,12 +169,7 @@ class DensityProblem:
 
     def total(self, of: Callable[[Array, Array], Sum], row_elements: int) -> Sum:
         """The sum, by ``+``, of ``of(Z, w)`` over row blocks; ``row_elements`` numbers are needed per row."""
-        blocks = row_blocks(self.n, row_elements)
-        rows = next(blocks)
-        found = of(self.Z[rows], self.w[rows])
-        for rows in blocks:
-            found = found + of(self.Z[rows], self.w[rows])  # type: ignore[operator]
-        return found
+        return reduce(add, (of(self.Z[rows], self.w[rows]) for rows in row_blocks(self.n, row_elements)))
 
     def kernel(self, D: Array, bandwidth: Array | float) -> Array:
         r"""Kernel values :math:`(u/\sigma)^m \exp(-D / 2\sigma^2)` at squared distances ``D``, FCR (2).
@@ -224,8 +237,9 @@ class Scaling:
     """Number of constant features (with "whiten": of constant directions)."""
     reach: float
     """Largest distance of a sample from the mean in one feature."""
-    supports: tuple[Array, Array] | None = None
-    """Bounds ``(2, m)`` and periods ``(m,)`` of the features, infinite where there are none."""
+    bounds: Array | None = None
+    """Of the features, ``(2, m)``, infinite where there is none; with ``periods`` ``(m,)`` only."""
+    periods: Array | None = None
 
     def apply(self, X: Array) -> Array:
         """``X`` in the scaled space."""
@@ -246,10 +260,8 @@ class Scaling:
     def problem(self, samples: Samples) -> DensityProblem:
         """The samples as the algorithms take them."""
         X, w = _double(samples)
-        problem = DensityProblem.of(self.apply(X), w)
-        if self.supports is None:
-            return problem
-        return replace(problem, edges=edges_of(*self.supports, self.mean, self.transform))
+        edges = edges_of(self.bounds, self.periods, self.mean, self.transform)
+        return replace(DensityProblem.of(self.apply(X), w), edges=edges)
 
     def mixture(self, found: RoundMixture, samples: Samples) -> KernelMixture:
         """The density in the units of the data; centers that are samples equal those samples exactly."""
@@ -261,9 +273,9 @@ class Scaling:
         weights = found.weights / np.sum(found.weights)
         weights, bandwidths, transform = (a.astype(X.dtype) for a in (weights, found.bandwidths, self.transform))
         mixture = KernelMixture(vectors, weights, bandwidths, transform, indices)
-        if self.supports is None:
+        if self.bounds is None or self.periods is None:
             return mixture
-        bounds, periods = (part.astype(X.dtype) for part in self.supports)
+        bounds, periods = self.bounds.astype(X.dtype), self.periods.astype(X.dtype)
         # a center at a bound may be beyond it by rounding
         return replace(mixture, vectors=np.clip(vectors, *bounds), bounds=bounds, periods=periods)
 
@@ -296,13 +308,6 @@ class AllRows:
         """The sum, by ``+``, of ``of(Z, w)`` over row blocks: one pass."""
         return self.population.total(partial(_of_scaled, self.scaling, self.weight, of), row_elements)
 
-    def narrowing(self, problem: DensityProblem) -> float:
-        r"""Parzen's bandwidth for all rows over that for the ``problem``, which holds some of them.
-
-        It falls with the number of samples like :math:`N^{-1/(m+4)}`.
-        """
-        return math.pow(problem.effective_size / self.effective_size, 1.0 / (problem.dim + 4))
-
 
 def _double(samples: Samples) -> tuple[Array, Array]:
     """Samples and weights in double precision."""
@@ -318,15 +323,15 @@ def _of_scaled(scaling: Scaling, weight: float, of: Callable[[Array, Array], Sum
 class _Moments:
     """What determines the scaling of samples; those of parts are merged by ``+``."""
 
-    sums: tuple[Array, ...]
+    sums: ArraySums
     """Of the weights and their squares; weighted, of every feature ``(m,)`` and of its square ``(m,)``, or of the
     products of every pair ``(m, m)``."""
     least: Array
     largest: Array
 
     def __add__(self, other: _Moments) -> _Moments:
-        sums = tuple(a + b for a, b in zip(self.sums, other.sums))
-        return _Moments(sums, np.minimum(self.least, other.least), np.maximum(self.largest, other.largest))
+        least, largest = np.minimum(self.least, other.least), np.maximum(self.largest, other.largest)
+        return _Moments(self.sums + other.sums, least, largest)
 
 
 def _moments(origin: Array, unit: Array, pairs: bool, samples: Samples) -> _Moments:
@@ -334,7 +339,8 @@ def _moments(origin: Array, unit: Array, pairs: bool, samples: Samples) -> _Mome
     gap = (X - origin) / unit
     second = gap.T @ (w[:, None] * gap) if pairs else w @ (gap * gap)
     some = X if samples.n else origin[None, :]  # an empty block; the origin is among the samples
-    return _Moments((np.sum(w), np.sum(w * w), w @ gap, second), np.min(some, axis=0), np.max(some, axis=0))
+    sums = ArraySums((np.sum(w), np.sum(w * w), w @ gap, second))
+    return _Moments(sums, np.min(some, axis=0), np.max(some, axis=0))
 
 
 def _scaling(moments: _Moments, origin: Array, unit: Array, scale: str) -> Scaling:

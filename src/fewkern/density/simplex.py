@@ -19,8 +19,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path, Stop
-from fewkern.density.mixture import squared_distances
-from fewkern.density.problem import DensityProblem, RoundMixture
+from fewkern.density.problem import DensityProblem, RoundMixture, squared_distances
 
 # Bandwidths that the cross-validation of RSDE compares, in Parzen bandwidths.
 CV_PARZEN_BANDWIDTHS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
@@ -181,7 +180,7 @@ def reduced_set_bandwidths(problem: DensityProblem, folds: list[Fold], step: Ste
     """
     bandwidths = tuple(factor * problem.unit for factor in CV_PARZEN_BANDWIDTHS)
     some = problem if len(problem.candidates) == problem.n else problem.part(problem.candidates)
-    wider = (problem.effective_size / some.effective_size) ** (1.0 / (problem.dim + 4))
+    wider = problem.narrowing(some.effective_size)
     error = np.zeros(len(bandwidths))
     for q, bandwidth in enumerate(bandwidths):
         for train, test in folds:

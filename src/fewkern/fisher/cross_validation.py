@@ -8,21 +8,21 @@ followed on all samples and candidates.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import Fold, random_generator
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import TOLERANCE, Path, smallest_within
 from fewkern.core.samples import Samples
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily
-from fewkern.fisher.problem import Candidates, Discriminant, kernel_scale
-from fewkern.fisher.targets import FisherTargets, fisher_targets
+from fewkern.fisher.problem import Candidates, Discriminant, FisherTargets, fisher_targets, kernel_scale
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.paths import WIDTH_FACTORS, KernelGrid
 from fewkern.select.search import class_grid
@@ -31,8 +31,6 @@ Family: TypeAlias = LqFamily | ForwardFamily
 
 # Widths are compared on at most this number of samples, with at most this number of candidates (methods K6).
 MAX_WIDTH_ROWS, MAX_WIDTH_CANDIDATES = 1000, 200
-# Every second width is compared first, then the neighbors of the best one.
-_WIDTH_STRIDE = 2
 # Error rates are sums over folds: smaller differences are rounding.
 _EQUAL_ERROR_RATE = 1e-12
 
@@ -42,22 +40,23 @@ class CVPlan:
     """What is compared, and what is preferred."""
 
     family: Family
+    folds: Sequence[Fold]
+    """Positions to train on and to hold out; none where classes are too small for folds."""
     prefer: str = "balanced"
     seed: int = 0
 
     def max_paths(self, kernel: Kernel) -> int:
-        """Largest number of paths that are followed."""
-        return 1 + (math.ceil(len(WIDTH_FACTORS) / _WIDTH_STRIDE) + 2 if "length_scale" in kernel.rules else 0)
+        """Largest number of paths that are followed: every second width, two neighbors, and the chosen one again."""
+        return 1 + (len(WIDTH_FACTORS[::2]) + 2 if "length_scale" in kernel.rules else 0)
 
-    def best_width(self, paths: dict[int, CrossValidated], settings: tuple[float, ...]) -> int:
+    def best_width(self, paths: dict[int, CrossValidated]) -> int:
         """Width of least error within the budget; of equal errors that of the smallest model, of these the widest."""
-        widest_first = sorted(paths, reverse=True)
-        error, _, size = _table([paths[k] for k in widest_first], len(settings))
+        found = [(size, error, -k) for k, path in paths.items() for size, error in zip(path.sizes, path.errors)]
         if self.family.max_vectors is not None:
-            within = size <= self.family.max_vectors
-            within[:, 0] |= not np.any(within)
-            error = np.where(within, error, np.inf)
-        return widest_first[smallest_within(error, size, _EQUAL_ERROR_RATE)[0]]
+            within = [one for one in found if one[0] <= self.family.max_vectors]
+            found = within or [(path.sizes[0], path.errors[0], -k) for k, path in paths.items()]
+        least = min(error for _, error, _ in found)
+        return -min(one for one in found if one[1] <= least + _EQUAL_ERROR_RATE)[2]
 
     def select(self, path: CrossValidated) -> int:
         """Position of the setting with the fewest vectors whose error is within the tolerance of ``prefer``.
@@ -89,12 +88,7 @@ class Selected:
 
 
 def select_setting(
-    samples: Samples,
-    targets: FisherTargets,
-    kernel: Kernel,
-    plan: CVPlan,
-    folds: Sequence[Fold],
-    step: Callable[[int], None] = lambda _: None,
+    samples: Samples, targets: FisherTargets, kernel: Kernel, plan: CVPlan, step: Step = lambda _: None
 ) -> Selected:
     """Width and setting of least cross-validated error, or a setting with fewer vectors that is nearly as good.
 
@@ -107,47 +101,41 @@ def select_setting(
     kernel : Kernel
         A width given as a rule becomes a grid of widths.
     plan : CVPlan
-    folds : sequence of (training positions, held-out positions)
-        Empty where classes are too small for folds: the default setting is used.
+        Without folds the default setting is used.
     step : function
         Called with the number of paths done.
     """
     grid, family = class_grid(samples, kernel, plan.seed), plan.family
     settings = family.settings(kernel_scale(samples, grid.kernels[0]), targets.relative_scale)
-    if not folds:
-        k, s = len(grid) // 2, family.default
+    if not plan.folds:
+        k, setting = len(grid) // 2, settings[family.default]
         candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
-        return Selected(candidates, settings[s], _trace((grid.widths[k],), (settings[s],), family.axis, {}))
-    paths = _compare_widths(samples, grid, settings, plan, folds, step) if len(grid) > 1 else {}
-    k = plan.best_width(paths, settings) if paths else 0
+        return Selected(candidates, setting, _record({"length_scale": (grid.widths[k],), family.axis: (setting,)}, {}))
+    paths = _compare_widths(samples, grid, settings, plan, step) if len(grid) > 1 else {}
+    k = plan.best_width(paths) if paths else 0
     candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
     path = paths.get(k)
     if path is None or path.samples is not samples or samples.n > MAX_WIDTH_CANDIDATES:
-        path = cross_validate(samples, candidates, family, settings, folds)
+        path = cross_validate(samples, candidates, family, settings, plan.folds)
     step(len(paths) + 1)
     s = plan.select(path)
     others = [plan.select(path.without(f)) for f in range(path.n_folds)]
     return Selected(
         candidates,
         settings[s],
-        _trace(grid.widths, settings, family.axis, {**paths, k: path}, (k, s)),
+        _record({"length_scale": grid.widths, family.axis: settings}, {**paths, k: path}, (k, s)),
         path.held_out([s] * path.n_folds, targets),
         path.held_out(others, targets),
     )
 
 
 def _compare_widths(
-    samples: Samples,
-    grid: KernelGrid,
-    settings: tuple[float, ...],
-    plan: CVPlan,
-    folds: Sequence[Fold],
-    step: Callable[[int], None],
+    samples: Samples, grid: KernelGrid, settings: tuple[float, ...], plan: CVPlan, step: Step
 ) -> dict[int, CrossValidated]:
-    """Paths of a coarse grid of widths, and of the neighbors of the best one, on a subsample."""
+    """Paths of every second width, and of the neighbors of the best one, on a subsample."""
     # Paper: every width and penalty on all samples. We: widths on 1,000 samples with 200 candidates, because a path of
     # (5) costs up to m^3 for m candidates, and a width is as well chosen on them.
-    part, part_folds = _subsample(samples, folds, plan.seed)
+    part, part_folds = _subsample(samples, plan)
     paths: dict[int, CrossValidated] = {}
 
     def follow(k: int) -> None:
@@ -155,20 +143,20 @@ def _compare_widths(
         paths[k] = cross_validate(part, candidates, plan.family, settings, part_folds)
         step(len(paths))
 
-    for k in range(0, len(grid), _WIDTH_STRIDE):
+    for k in range(0, len(grid), 2):
         follow(k)
-    best = plan.best_width(paths, settings)
+    best = plan.best_width(paths)
     for k in (best - 1, best + 1):
         if 0 <= k < len(grid):
             follow(k)
     return paths
 
 
-def _subsample(samples: Samples, folds: Sequence[Fold], seed: int) -> tuple[Samples, Sequence[Fold]]:
+def _subsample(samples: Samples, plan: CVPlan) -> tuple[Samples, Sequence[Fold]]:
     """About ``MAX_WIDTH_ROWS`` samples and their part of the folds; all samples if a class is too small for that."""
-    part = samples.some(MAX_WIDTH_ROWS, random_generator(seed))
+    part = samples.some(MAX_WIDTH_ROWS, random_generator(plan.seed))
     if part.n == samples.n:
-        return samples, folds
+        return samples, plan.folds
     place = np.full(samples.n, -1)
     place[np.searchsorted(samples.rows, part.rows)] = np.arange(part.n)
 
@@ -176,9 +164,9 @@ def _subsample(samples: Samples, folds: Sequence[Fold], seed: int) -> tuple[Samp
         found = place[list(rows)]
         return list(found[found >= 0].tolist())
 
-    part_folds = [(inside(train), inside(test)) for train, test in folds]
+    part_folds = [(inside(train), inside(test)) for train, test in plan.folds]
     if absent_class(part, part_folds) is not None or any(not test for _, test in part_folds):
-        return samples, folds
+        return samples, plan.folds
     return part, part_folds
 
 
@@ -321,26 +309,14 @@ class _HeldOutFold:
         return samples.weights[self.rows] * (np.argmax(self.posteriors(model), axis=1) != codes[self.rows])
 
 
-def _table(paths: Sequence[CrossValidated | None], n_settings: int) -> tuple[Array, Array, Array]:
-    """Errors, their standard errors, and numbers of vectors: one row per path, infinite where not computed."""
-    error, std_error, size = (np.full((len(paths), n_settings), np.inf) for _ in range(3))
-    for k, path in enumerate(paths):
-        if path is not None:
-            count, e = len(path.models), path.errors
-            error[k, :count], size[k, :count] = e, path.sizes
-            std_error[k, :count] = np.sqrt(e * (1 - e) / len(path.rows))
-    return error, std_error, size
-
-
-def _trace(
-    widths: tuple[float, ...],
-    settings: tuple[float, ...],
-    axis: str,
-    paths: dict[int, CrossValidated],
-    chosen: tuple[int, int] = (0, 0),
+def _record(
+    axes: dict[str, tuple[float, ...]], paths: dict[int, CrossValidated], chosen: tuple[int, int] = (0, 0)
 ) -> Path:
-    """The record of all errors."""
-    error, std_error, size = _table([paths.get(k) for k in range(len(widths))], len(settings))
-    axes = {"length_scale": widths, axis: settings}
-    sizes = None if axis == "n_vectors" else size
+    """Errors, their standard errors, and numbers of vectors of every width and setting; infinite if not computed."""
+    error, std_error, size = (np.full([len(values) for values in axes.values()], np.inf) for _ in range(3))
+    for k, path in paths.items():
+        count, e = len(path.models), path.errors
+        error[k, :count], size[k, :count] = e, path.sizes
+        std_error[k, :count] = np.sqrt(e * (1 - e) / len(path.rows))
+    sizes = None if "n_vectors" in axes else size
     return Path(axes, error, std_error, chosen, size=sizes, measure="cross-validated error")

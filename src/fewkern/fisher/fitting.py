@@ -1,43 +1,49 @@
-"""The fit that both kernel Fisher classifiers share: choose, fit, calibrate, and take coefficients from all rows."""
+"""What both kernel Fisher classifiers do: choose, fit, calibrate, and take coefficients from all rows; and the path."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.namespace import Array, float_dtype, to_numpy
+from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
-from fewkern.base import constraints, held_out_scores, importances_of
+from fewkern.base import check_labelled, held_out_scores, importances_of
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import fit_background
 from fewkern.core.kernel import Kernel
-from fewkern.core.kernels import as_kernel
+from fewkern.core.kernels import as_kernel, resolve_kernel
 from fewkern.core.path import Stop
 from fewkern.core.samples import Population, Samples
 from fewkern.core.scores import ClassScores
 from fewkern.core.statistics import Statistics
 from fewkern.fisher.cross_validation import CVPlan, Family, Selected, absent_class, cross_validate, select_setting
-from fewkern.fisher.problem import Candidates, Discriminant, Ending
-from fewkern.fisher.targets import FisherTargets, fisher_targets, fit_posterior
+from fewkern.fisher.lq import lq_path, max_penalty
+from fewkern.fisher.problem import Candidates, Discriminant, FisherTargets, fisher_targets, penalized_problem
+from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.selection import SelectionRule, choose_basis
-from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
+from fewkern.select.uncertainty import LEAST_VECTORS, calibrate, novelty_of
+
+if TYPE_CHECKING:
+    from fewkern.fisher.classifiers import SparseKernelFisher
 
 # With fewer samples in a class the midpoint rule is used: there is nothing to calibrate on.
 _MIN_CALIBRATION_SAMPLES = 5
 # Choices are made on at most this number of rows (methods K6): the folds of a fit cost as much as a few hundred of
 # its columns.
 CHOICE_ROWS = 5000
-
-# Constraints of the parameters that the classifiers share.
-CONSTRAINTS: dict[str, list[Any]] = constraints("kernel", "prefer", "max_vectors", "class_weight", "cv", "random_state")
+# Ridge on the slopes of the logistic regression, for unit weight and targets of unit scale.
+_RIDGE_PER_WEIGHT = 1e-3
 
 
 def fit_fisher(estimator: Any, population: Population, family: Family) -> Discriminant:
@@ -50,24 +56,34 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Discri
     samples = rows.on_host()
     # weights of a collection come in double precision
     samples = replace(samples, weights=samples.weights.astype(float_dtype(samples.X), copy=False))
-    seed = seed_from(estimator.random_state)
-    folds = _folds(estimator, samples, family, seed)
-    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
-    selected, fitted = _select_and_fit(estimator, samples, targets, CVPlan(family, estimator.prefer, seed), folds)
-    enough = _smallest_class(samples)[0] >= _MIN_CALIBRATION_SAMPLES
-    posterior, calibrated = fit_posterior(selected.held_out if enough else None, targets)
-    if folds and enough and not calibrated:
-        warnings.warn(
-            f"{type(estimator).__name__}: cross-validated scores are not positively correlated with the classes, so "
-            "probabilities cannot be fitted to them; the midpoint rule is used. Look for a better kernel or length "
-            "scale, a smaller penalty, or more samples.",
-            UserWarning,
-            stacklevel=3,
-        )
+    seed, codes = seed_from(estimator.random_state), np.asarray(samples.codes)
+    sizes = np.bincount(codes, minlength=samples.n_classes)
+    plan = CVPlan(family, _folds(estimator, samples, family, sizes, seed), estimator.prefer, seed)
+    targets = fisher_targets(codes, samples.n_classes, samples.weights)
+    selected, fitted = _select_and_fit(estimator, samples, targets, plan)
+    posterior = targets.midpoint_rule()
+    if selected.held_out is not None and sizes.min() >= _MIN_CALIBRATION_SAMPLES:
+        calibrated = fit_posterior(selected.held_out, targets)
+        posterior = calibrated or posterior
+        if calibrated is None:
+            warnings.warn(
+                f"{type(estimator).__name__}: cross-validated scores are not positively correlated with the classes, "
+                "so probabilities cannot be fitted to them; the midpoint rule is used. Look for a better kernel or "
+                "length scale, a smaller penalty, or more samples.",
+                UserWarning,
+                stacklevel=3,
+            )
     candidates = selected.candidates
     if population.n > samples.n and fitted.size:
         fitted = _fit_to_all(population, samples.X, candidates, targets, fitted, family)
-    _warn_unless_converged(estimator, fitted.ending)
+    ending = fitted.ending
+    if ending.stop == Stop.MAX_ITER:
+        warnings.warn(
+            f"{type(estimator).__name__} did not converge in {ending.n_iter} iterations: {ending.criterion} "
+            f"{ending.reached:.2g}, tolerance {ending.tol:.2g}; use a larger alpha, or scaled samples.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     expansion, estimator.class_scores_ = class_expansion(samples, candidates, fitted, posterior)
     estimator.held_out_error_ = estimator.held_out_scores_ = None
     if selected.nested is not None:
@@ -86,18 +102,43 @@ def fit_fisher(estimator: Any, population: Population, family: Family) -> Discri
     return fitted
 
 
+def _folds(estimator: Any, samples: Samples, family: Family, sizes: Array, seed: int) -> list[Fold]:
+    """Shuffled folds; none where a class is too small, with a warning if there is something to choose by them."""
+
+    def label(code: int) -> str:
+        return repr(plain_label(to_numpy(estimator.classes_)[code]))
+
+    name, axis = type(estimator).__name__, family.axis
+    cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv
+    folds = samples.folds(cv, seed)
+    if not folds and len(family.settings(1.0, 1.0)) > 1:
+        warnings.warn(
+            f"{name}: class {label(sizes.argmin())} has {sizes.min()} sample, too few for cross-validation, so the "
+            f"default {axis} is used; give {axis}, or more samples.",
+            UserWarning,
+            stacklevel=4,
+        )
+    absent = absent_class(samples, folds)
+    if absent is not None:
+        raise ValueError(
+            f"{name}: fold {absent[0]} of cv (counted from 0) has no sample of class {label(absent[1])} to train on; "
+            "shuffle the samples, or use stratified folds (cv=5, or StratifiedKFold)."
+        )
+    return folds
+
+
 def _select_and_fit(
-    estimator: Any, samples: Samples, targets: FisherTargets, plan: CVPlan, folds: list[Fold]
+    estimator: Any, samples: Samples, targets: FisherTargets, plan: CVPlan
 ) -> tuple[Selected, Discriminant]:
     """The selected setting, and its model on all samples, within the budget of vectors."""
     kernel = as_kernel(estimator.kernel)
     with progress(estimator, "comparing models by cross-validation", plan.max_paths(kernel)) as step:
-        selected = select_setting(samples, targets, kernel, plan, folds, step)
+        selected = select_setting(samples, targets, kernel, plan, step)
     K, Y = selected.candidates.K, targets.rows(samples.codes)
     fitted = plan.family.fit(K, Y, samples.weights, selected.setting)
-    if fitted.setting == selected.setting or not folds:
+    if fitted.setting == selected.setting or not plan.folds:
         return selected, fitted
-    path = cross_validate(samples, selected.candidates, plan.family, (fitted.setting,), folds)
+    path = cross_validate(samples, selected.candidates, plan.family, (fitted.setting,), plan.folds)
     held_out = path.held_out([0] * path.n_folds, targets)
     return replace(selected, held_out=held_out, nested=held_out), fitted
 
@@ -137,45 +178,145 @@ def class_expansion(
     return samples.original(axes.then(scores.weights, scores.offset)), replace(scores, weights=None, offset=None)
 
 
-def _smallest_class(samples: Samples) -> tuple[int, int]:
-    """Number of samples of the smallest class, and its code."""
+def fit_posterior(held_out: HeldOut, targets: FisherTargets) -> ClassScores | None:
+    r"""Decision scores and probabilities that never reverse the order of the discriminant.
+
+    The probabilities of the midpoint rule are shrunk. So a multinomial logistic regression on the discriminant of
+    held-out samples takes its place, in the directions in which that discriminant rises with the targets. The
+    leave-one-out values of a nearly constant function do the opposite, because a free bias moves away from the sample
+    that is left out, and a link fitted to them would reverse every decision. One temperature then calibrates the
+    probabilities, which the penalty of the regression shrinks.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+        Samples with classes, and their discriminant ``(n, C - 1)`` by models fitted without them.
+    targets : FisherTargets
+
+    Returns
+    -------
+    scores : ClassScores or None
+        From the discriminant to one score for two classes (positive: the second), to one per class otherwise. None
+        where the discriminant rises with the targets in no direction.
+    """
+    samples = held_out.samples
+    U = _rising_directions(held_out.values, samples, targets)
+    if U.shape[1] == 0:
+        return None
+    # Paper: the threshold is the midpoint of the targets. We: where held-out samples have equal posteriors, because a
+    # penalty shrinks the values and moves the best threshold away from the midpoint; it gives probabilities, too.
     codes: Array = samples.codes
-    counts = np.bincount(codes, minlength=samples.n_classes)
-    return int(counts.min()), int(counts.argmin())
+    own = indicators(codes, targets.n_classes)
+    # in units of the targets the ridge means the same for every problem
+    F = held_out.values @ U / targets.scale
+    # two classes have one slope b there, which stands for (-b, b) / 2 here: its square is half as large
+    ridge = _RIDGE_PER_WEIGHT / 2 if targets.n_classes == 2 else _RIDGE_PER_WEIGHT
+    # to rounding: the slopes are few, and probabilities should not depend on the order of rows
+    slopes, offset = fit_logistic(F.astype(np.float64), own, samples.weights, ridge, tol=1e-15)
+    if targets.n_classes > 2:
+        offset = offset - offset.mean()
+    scores = ClassScores(U @ slopes.astype(F.dtype) / targets.scale, offset.astype(F.dtype))
+    return calibrate(scores, held_out)
 
 
-def _folds(estimator: Any, samples: Samples, family: Family, seed: int) -> list[Fold]:
-    """Shuffled folds; none where a class is too small, with a warning if there is something to choose by them."""
-    name = type(estimator).__name__
-    cv = int(estimator.cv) if isinstance(estimator.cv, Integral) else estimator.cv
-    folds = samples.folds(cv, seed)
-    if not folds and len(family.settings(1.0, 1.0)) > 1:
-        count, code = _smallest_class(samples)
-        warnings.warn(
-            f"{name}: class {_label(estimator, code)} has {count} sample, too few for cross-validation, so the default "
-            f"{family.axis} is used; give {family.axis}, or more samples.",
-            UserWarning,
-            stacklevel=4,
-        )
-    absent = absent_class(samples, folds)
-    if absent is not None:
-        raise ValueError(
-            f"{name}: fold {absent[0]} of cv (counted from 0) has no sample of class {_label(estimator, absent[1])} to "
-            "train on; shuffle the samples, or use stratified folds (cv=5, or StratifiedKFold)."
-        )
-    return folds
+def _rising_directions(held_out: Array, samples: Samples, targets: FisherTargets) -> Array:
+    """Orthonormal directions ``(C - 1, r)`` in which held-out values rise with the targets; the identity if all do.
+
+    They belong to the positive eigenvalues of the symmetric part of the covariance of the two.
+    """
+    mean = (samples.weights @ held_out) / np.sum(samples.weights)
+    A = (samples.weights[:, None] * (held_out - mean)).T @ targets.rows(samples.codes)
+    values, vectors = np.linalg.eigh((A + A.T) / 2)
+    return np.eye(len(values), dtype=held_out.dtype) if np.all(values > 0) else vectors[:, values > 0]
 
 
-def _label(estimator: Any, code: int) -> str:
-    """A class as the user wrote it."""
-    return repr(plain_label(to_numpy(estimator.classes_)[code]))
+@dataclass(frozen=True)
+class FisherPath:
+    """Models at falling penalties: what :func:`~fewkern.fisher.fisher_path` returns.
+
+    Examples
+    --------
+    >>> from fewkern import SparseKernelFisher
+    >>> from fewkern.datasets import make_banana
+    >>> from fewkern.fisher import fisher_path
+    >>> path = fisher_path(SparseKernelFisher(), *make_banana(100), alphas=(0.1, 0.01))
+    >>> path.alphas, len(path.expansions)
+    ((0.1, 0.01), 2)
+    """
+
+    alphas: tuple[float, ...]
+    expansions: tuple[KernelExpansion, ...]
+    """Class scores of the midpoint rule: one output for two classes (positive: the second), else one per class."""
+    n_vectors: tuple[int, ...]
+    objectives: tuple[float, ...]
+    """Value of (5) at every solution."""
+    errors: tuple[float, ...]
+    """Share of the training weight that is misclassified."""
+    stops: tuple[Stop, ...]
+    """How every fit ended."""
+    q: float
+    classes: Array
 
 
-def _warn_unless_converged(estimator: Any, ending: Ending) -> None:
-    if ending.stop == Stop.MAX_ITER:
-        warnings.warn(
-            f"{type(estimator).__name__} did not converge in {ending.n_iter} iterations: {ending.criterion} "
-            f"{ending.reached:.2g}, tolerance {ending.tol:.2g}; use a larger alpha, or scaled samples.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+def fisher_path(
+    model: SparseKernelFisher, X: Any, y: Any, sample_weight: Any = None, *, alphas: int | Sequence[float] = 20
+) -> FisherPath:
+    r"""Models of :class:`~fewkern.SparseKernelFisher` along the penalty :math:`\rho`.
+
+    The exact solutions for ``q = 1`` follow one another warm; a solution for ``q < 1`` starts from the one for
+    ``q = 1`` at the same penalty, never from its neighbor, because zeros are absorbing.
+
+    Parameters
+    ----------
+    model : SparseKernelFisher
+        Its parameters are used; it is not fitted. A length scale given as a rule is the number that the rule gives:
+        nothing is searched here.
+    X : array, data frame or sparse matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    sample_weight : array of shape (n_samples,) or None
+    alphas : int or sequence of float, default 20
+        A number of penalties falls geometrically to a thousandth of the one that keeps nothing for ``q = 1``.
+
+    Returns
+    -------
+    FisherPath
+
+    Notes
+    -----
+    Kernel columns (and, with a candidate basis, their products) are computed once for the whole path.
+
+    Examples
+    --------
+    >>> from fewkern import SparseKernelFisher
+    >>> from fewkern.datasets import make_banana
+    >>> from fewkern.fisher import fisher_path
+    >>> path = fisher_path(SparseKernelFisher(q=1), *make_banana(150), alphas=[0.1, 0.001])
+    >>> path.n_vectors[0] < path.n_vectors[1]
+    True
+    """
+    model = clone(model)
+    model._validate_params()
+    given = check_labelled(model, X, y, sample_weight)
+    samples = given.on_host()
+    kernel = resolve_kernel(model.kernel, samples.X)
+    candidates = Candidates.of(samples, kernel, None, seed_from(model.random_state))
+    targets = fisher_targets(samples.codes, samples.n_classes, samples.weights)
+    problem = penalized_problem(candidates.K, targets.rows(samples.codes), samples.weights)
+    if isinstance(alphas, int):
+        top, last = max_penalty(problem), max(alphas - 1, 1)
+        alphas = [top * 1e-3 ** (i / last) for i in range(alphas)]
+    falling = sorted((float(p) for p in alphas), reverse=True)
+    fits = tuple(lq_path(problem, falling, float(model.q)))
+    scores = targets.midpoint_rule()
+    shares = samples.weights / np.sum(samples.weights)
+    errors = [float(shares @ (scores.codes(fit.values(candidates.K)) != samples.codes)) for fit in fits]
+    return FisherPath(
+        alphas=tuple(falling),
+        expansions=tuple(class_expansion(samples, candidates, fit, scores)[0].like(given.X) for fit in fits),
+        n_vectors=tuple(fit.size for fit in fits),
+        objectives=tuple(fit.objective for fit in fits),
+        errors=tuple(errors),
+        stops=tuple(fit.ending.stop for fit in fits),
+        q=float(model.q),
+        classes=to_numpy(model.classes_),
+    )

@@ -25,8 +25,6 @@ _MIN_SQUARED_NORM_SHARE = 1e-10
 # Largest number of vectors that cross-validation compares (methods K6): two classes, several classes, which share the
 # vectors.
 MAX_VECTORS, MAX_VECTORS_MULTICLASS = 100, 300
-# Used where there are no folds.
-_DEFAULT_VECTORS = 10
 
 
 @dataclass(frozen=True)
@@ -154,20 +152,20 @@ class _Orthogonal:
 class ForwardFamily:
     """kFDA_OLS along the number of vectors: what cross-validation compares, and how a model of one size is fitted."""
 
-    n_vectors: int | None = None
-    """None compares 1, 2, ..., ``max_vectors``."""
-    max_vectors: int = MAX_VECTORS
+    sizes: tuple[int, ...] = tuple(range(1, MAX_VECTORS + 1))
+    """Numbers of vectors to compare, ascending."""
 
     axis = "n_vectors"
+    max_vectors = None  # every size is within the budget
 
     def settings(self, kernel_scale: float, target_scale: float) -> tuple[float, ...]:
-        """Numbers of vectors to compare, ascending; they do not depend on scales."""
-        return tuple(range(1, self.max_vectors + 1)) if self.n_vectors is None else (self.n_vectors,)
+        """Numbers of vectors to compare; they do not depend on scales."""
+        return self.sizes
 
     @property
     def default(self) -> int:
-        """Position of the number to use where classes are too small for folds."""
-        return min(_DEFAULT_VECTORS, self.max_vectors) - 1 if self.n_vectors is None else 0
+        """Position of the number to use where classes are too small for folds: the tenth, or the last of fewer."""
+        return min(10, len(self.sizes)) - 1
 
     def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Discriminant]:
         """Models of the given sizes; the path may end early."""

@@ -19,8 +19,8 @@ from fewkern.fisher.problem import ActiveSet, Ending, PenalizedProblem, row_norm
 # Rounds of adding violators, for several targets also steps within a round; and steps of (8) in lq.py.
 MAX_ITERATIONS = 1000
 
-# Relative duality gap at which to stop: one target, several targets.
-_RELATIVE_GAP, _RELATIVE_GAP_GROUP = 1e-7, 1e-5
+# Relative duality gap at which to stop: one target; several targets, or a solution that only serves as a start.
+_RELATIVE_GAP, COARSE_RELATIVE_GAP = 1e-7, 1e-5
 # The gap is a difference of numbers of the size of |Y|^2: this multiple of their rounding is the smallest tolerance.
 _MIN_GAP_IN_EPS = 1e3
 # Violators that join per round; a quarter of the support if that is more, so that dense solutions need few rounds.
@@ -95,7 +95,7 @@ def lasso_rows(
     """
     single = problem.correlations.shape[1] == 1
     if tol is None:
-        tol = _RELATIVE_GAP if single else _RELATIVE_GAP_GROUP
+        tol = _RELATIVE_GAP if single else COARSE_RELATIVE_GAP
     tol = max(tol, _MIN_GAP_IN_EPS * eps(problem.gram))
     active = ActiveSet.empty(problem) if start is None else start
     trace: list[float] = []
@@ -202,15 +202,11 @@ def _extrapolate(past: list[Array]) -> Array:
     steps = np.stack([(b - a).ravel() for a, b in pairwise(past)])
     U = steps @ steps.T
     size = float(np.trace(U))
-    k = len(U)
     if not size > 0:
         return past[-1]
-    z = solve_shifted(U, np.ones((k, 1), dtype=U.dtype), _ANDERSON_SHIFT_IN_TRACE * size)[:, 0]
-    z = z / np.sum(z)
-    total = np.zeros_like(past[0])
-    for j in range(k):
-        total = total + z[j] * past[j + 1]
-    return total
+    z = solve_shifted(U, np.ones((len(U), 1), dtype=U.dtype), _ANDERSON_SHIFT_IN_TRACE * size)[:, 0]
+    shares = z / np.sum(z)
+    return np.sum([share * W for share, W in zip(shares, past[1:])], axis=0)
 
 
 def _sweep_rows(active: ActiveSet, lam: float) -> ActiveSet:

@@ -18,7 +18,7 @@ from fewkern.arrays.linalg import solve_definite, solve_shifted
 from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop
 from fewkern.core.statistics import Statistics
-from fewkern.fisher.lasso import MAX_ITERATIONS, lasso_rows
+from fewkern.fisher.lasso import COARSE_RELATIVE_GAP, MAX_ITERATIONS, lasso_rows
 from fewkern.fisher.problem import (
     ActiveSet,
     Discriminant,
@@ -36,14 +36,8 @@ _RELATIVE_CHANGE, _MIN_CHANGE_IN_EPS = 1e-8, 4
 _NEWTON_RELATIVE_CHANGE = 1e-3
 # Negative curvature, relative to the longest column, that counts as zero; halvings of a step out of a saddle.
 _ZERO_RELATIVE_CURVATURE, _SADDLE_HALVINGS = 1e-9, 12
-# Relative duality gap of a solution for q = 1 that only serves as a start.
-_START_RELATIVE_GAP = 1e-5
-# Penalties that cross-validation compares, for a kernel with k(x, x) = 1 and classes of equal size, and the one that is
-# used where there are no folds.
+# Penalties that cross-validation compares, for a kernel with k(x, x) = 1 and classes of equal size.
 PENALTIES = tuple(10.0 ** (-0.5 * i) for i in range(1, 10))
-_DEFAULT_PENALTY_INDEX = 3
-# Bisections between a penalty that keeps too many vectors and one that does not.
-_BUDGET_BISECTIONS = 6
 # Relative duality gap of the group lasso (several classes, q = 1) in the folds. On digits the held-out errors of all
 # penalties are those of a gap of 1e-4, in a tenth of the time.
 _FOLD_RELATIVE_GAP = 1e-2
@@ -104,7 +98,7 @@ def lq_fit(
         active, objectives, ending = lasso_rows(problem, lam, warm, tol=tol)
         return Discriminant(*problem.solution(active), penalty, objectives, ending, active)
     elif q < 1 and problem.correlations.shape[1] == 1:
-        begin = lasso = lasso_rows(problem, lam, warm, tol=_START_RELATIVE_GAP)[0]
+        begin = lasso = lasso_rows(problem, lam, warm, tol=COARSE_RELATIVE_GAP)[0]
     else:
         W = ridge_rows(problem, lam)
         begin = ActiveSet.of(problem, np.arange(len(W)), W)
@@ -267,8 +261,8 @@ class LqFamily:
 
     @property
     def default(self) -> int:
-        """Position of the penalty to use where classes are too small for folds."""
-        return _DEFAULT_PENALTY_INDEX if self.penalty is None else 0
+        """Position of the penalty to use where classes are too small for folds: the fourth, 0.01 before scaling."""
+        return 3 if self.penalty is None else 0
 
     def path(self, K: Array, Y: Array, weights: Array, settings: tuple[float, ...]) -> Iterator[Discriminant]:
         """Models at falling penalties, computed on demand."""
@@ -284,7 +278,7 @@ class LqFamily:
             while fit.size > self.max_vectors:
                 below = fit.setting
                 fit = lq_fit(problem, below * PENALTIES[0] / PENALTIES[1], self.q)
-            for _ in range(_BUDGET_BISECTIONS):
+            for _ in range(6):  # bisections between a penalty that keeps too many vectors and one that does not
                 middle = lq_fit(problem, math.sqrt(below * fit.setting), self.q)
                 if middle.size > self.max_vectors:
                     below = middle.setting

@@ -1,13 +1,17 @@
-r"""Samples that a model may keep (methods K2), and penalized least squares on their kernel columns.
+r"""The least-squares problem of a fit: targets (methods K8), samples that may be kept (K2), and a penalty (5).
 
-The objective is (5) of the KFD paper, with a penalty per *row* of coefficients, so that several targets share one
-support:
+With :math:`\pi_c = N_c / N`, the class points :math:`\theta_c` satisfy :math:`\sum_c \pi_c \theta_c = 0` and
+:math:`\sum_c \pi_c \theta_c \theta_c^T = I`; a sample of class ``c`` has the target :math:`s\,\theta_c`,
+:math:`s = \prod_c \pi_c^{-1/C}`. For two classes these are the :math:`+N/N_1, -N/N_2` of the KFD paper.
+
+The objective is (5) of the paper, with a penalty per *row* of coefficients, so that several targets share one support:
 
 .. math:: J(\Omega) = \tfrac12 \|Y - \tilde K \Omega\|_F^2 + \lambda \sum_i \|\Omega_i\|_2^q, \qquad \lambda = \rho N
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +23,7 @@ from fewkern.arrays.numerics import squarable
 from fewkern.core.kernel import Kernel
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
+from fewkern.core.scores import ClassScores
 from fewkern.core.statistics import Statistics
 from fewkern.select.selection import SelectionRule, choose_basis
 
@@ -26,6 +31,69 @@ from fewkern.select.selection import SelectionRule, choose_basis
 # (methods K6).
 # With several classes (8) starts with all candidates alive, and a step costs their number cubed.
 _MAX_CANDIDATES, _MAX_CANDIDATES_MULTICLASS = 1000, 400
+
+
+@dataclass(frozen=True)
+class FisherTargets:
+    """Class points of the discriminant regression."""
+
+    priors: Array
+    """Weighted class shares, ``(C,)``."""
+    theta: Array
+    """``(C, C - 1)``."""
+    scale: float
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.priors.shape[0])
+
+    @property
+    def relative_scale(self) -> float:
+        """Scale of the targets over that of equal classes."""
+        return self.scale / self.n_classes
+
+    def rows(self, codes: Array) -> Array:
+        """Targets ``(n, C - 1)`` of samples with class numbers ``codes``."""
+        return self.scale * self.theta[codes]
+
+    def posteriors(self, F: Array) -> Array:
+        r"""The least-squares posteriors :math:`\pi_c (1 + \theta_c^T f / s)` of discriminants; they add up to one.
+
+        For two classes the larger one is that on its side of the paper's threshold :math:`\tfrac N2 (1/N_1 - 1/N_2)`.
+        """
+        return self.priors * (1.0 + F @ self.theta.T / self.scale)
+
+    def values(self, posteriors: Array) -> Array:
+        """The discriminant ``f`` whose :meth:`posteriors` are given."""
+        return self.scale * (posteriors @ self.theta)
+
+    def midpoint_rule(self) -> ClassScores:
+        """Scores whose probabilities are the :meth:`posteriors`."""
+        M, c = (self.priors[:, None] * self.theta / self.scale).T, self.priors
+        if self.n_classes == 2:  # the difference of the two posteriors, which add up to one
+            M, c = M[:, 1:] - M[:, :1], c[1:] - c[:1]
+        return ClassScores(M, c, shares=(0.0, 1.0))
+
+
+def fisher_targets(codes: Array, n_classes: int, weights: Array) -> FisherTargets:
+    """Targets for class numbers ``codes`` with positive sample ``weights``; every class must occur.
+
+    Column ``j`` of ``theta`` sets class ``j + 1`` against all earlier ones (any rotation gives the same model), so
+    for two classes the second is the positive one.
+    """
+    mass = np.bincount(codes, weights=weights, minlength=n_classes)
+    share = (mass / np.sum(mass)).tolist()
+    if min(share) <= 0:
+        raise ValueError(f"fisher_targets: class number {share.index(min(share))} has no sample.")
+    theta = np.zeros((n_classes, n_classes - 1))
+    for j in range(1, n_classes):
+        before = sum(share[:j])
+        for c in range(j):
+            theta[c, j - 1] = -math.sqrt(share[j] / (before * (before + share[j])))
+        theta[j, j - 1] = math.sqrt(before / (share[j] * (before + share[j])))
+    scale = math.exp(-sum(math.log(p) for p in share) / n_classes)
+    return FisherTargets(np.array(share, dtype=weights.dtype), theta.astype(weights.dtype), scale)
 
 
 @dataclass(frozen=True)
@@ -231,15 +299,11 @@ def penalized_problem(K: Array, Y: Array, weights: Array | None = None) -> Penal
     ``n m^2`` for ``K'K``, once: every later step is independent of ``n``.
     """
     n = K.shape[0]
-    if weights is not None and np.all(weights == weights[0]):
-        weights = None
     root = np.ones(n, dtype=K.dtype) if weights is None else np.sqrt(weights * (n / np.sum(weights)))
     share = root * root / n
     # Paper: the bias is penalized like a sample. We: it is free, so that a shift of the targets changes nothing else.
     column_means, target_means = share @ K, share @ Y
-    A, B = K - column_means[None, :], Y - target_means[None, :]
-    if weights is not None:
-        A, B = A * root[:, None], B * root[:, None]
+    A, B = root[:, None] * (K - column_means), root[:, None] * (Y - target_means)
     return PenalizedProblem(n, A.T @ A, A.T @ B, float(np.sum(B * B)), column_means, target_means)
 
 

@@ -22,8 +22,7 @@ from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
-from fewkern.density.classes import ClassMixtures
-from fewkern.density.mixture import KernelMixture
+from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.pipelines import LinearEnd, identity, prepare, split_end
 from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum, Vector
 from fewkern.io.trial import first_step, is_fitted

@@ -30,8 +30,7 @@ from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import Shape, Stored
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.density.classes import ClassMixtures
-from fewkern.density.mixture import KernelMixture
+from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.archive import Budget
 from fewkern.io.steps import column_positions, is_no_step
 from fewkern.learn.batches import Sums, same_basis, sums_before

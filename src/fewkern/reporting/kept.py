@@ -12,8 +12,7 @@ from scipy.spatial.distance import cdist
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.density.classes import ClassMixtures
-from fewkern.density.mixture import KernelMixture
+from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.plotting.fitted import FittedModel, change_of_unit
 from fewkern.reporting.errors import predicted_cell
 from fewkern.reporting.formatting import (
