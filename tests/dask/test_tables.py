@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from fewkern import FeatureVectorDiscriminant, TableEncoder, TableModel
 from fewkern.arrays.partitions import NeedsMemoryError, PartitionError
 from fewkern.core import population
-from fewkern.tables.frames import as_parts, draw_rows, fetch_rows
+from fewkern.tables.parts import as_parts, draw_rows, fetch_rows
 
 N, SAMPLE, BLOCK = 800, 200, 128
 

@@ -7,20 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.tables.cells import (
-    ISO,
-    _far,
-    days,
-    find_format,
-    is_ambiguous,
-    nested,
-    numbers,
-    part_values,
-    parts_of,
-    same_category,
-    text_of_day,
-    texts,
-)
+from fewkern.tables.cells import nested, numbers, same_category, texts
+from fewkern.tables.columns import ISO, _far, days, find_format, is_ambiguous, part_values, parts_of, text_of_day
 
 NUMBERS = {
     "12": 12, " -1.5e3 ": -1500, ".5": 0.5, "1,234.50 €": 1234.5, "$1,200": 1200, "-$5": -5, "USD 7.5": 7.5,

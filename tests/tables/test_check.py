@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from fewkern.tables.check import check_table
-from fewkern.tables.files import open_tables
+from fewkern.tables.parts import open_tables
 from fewkern.tables.resolve import Request
 
 

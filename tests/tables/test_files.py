@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewkern.arrays.frames import FrameParts
-from fewkern.tables import files
-from fewkern.tables.files import find_files, open_tables
-from fewkern.tables.frames import fetch_rows
+from fewkern.tables import parts as in_parts
+from fewkern.tables import text_files
+from fewkern.tables.parts import fetch_rows, find_files, open_tables
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def test_names_that_stand_for_nothing(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_one_large_file_is_read_in_parts(tmp_path, frame, monkeypatch, suffix):
-    monkeypatch.setattr(files, "STREAM_BYTES", 100)
-    monkeypatch.setattr(files, "PIECE_BYTES", 200)
+    monkeypatch.setattr(in_parts, "STREAM_BYTES", 100)
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 200)
     path = tmp_path / f"a{suffix}"
     if suffix == ".csv":
         frame.to_csv(path, index=False)
@@ -81,13 +81,13 @@ def test_text_files_are_cut_where_lines_end(tmp_path, frame, monkeypatch):
     path.write_bytes(b"\xef\xbb\xbf" + frame.to_csv(index=False).encode())
     (tmp_path / "b.csv").write_text(frame.head(1).to_csv(index=False))
     for size in (30, 47, 64, 111, 5000):
-        monkeypatch.setattr(files, "PIECE_BYTES", size)
+        monkeypatch.setattr(text_files, "PIECE_BYTES", size)
         parts = open_tables([path, tmp_path / "b.csv"]).frame
         pd.testing.assert_frame_equal(texts(fetch_rows(parts)), texts(pd.concat([frame, frame[:1]], ignore_index=True)))
 
 
 def test_separators_decimal_commas_and_encodings(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "PIECE_BYTES", 64)
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
     rows = "".join(f"{k},5;Köln;1.0{k:02d},25;3,5\n" for k in range(40))
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_bytes(("price;town;sum;text\n" + rows + "1;2;3;some words\n" * 60).encode("cp1252"))
@@ -155,7 +155,7 @@ def test_files_that_cannot_be_read(tmp_path, names, content, message):
 
 def test_a_line_that_is_wrong_far_down_is_named_by_its_piece(tmp_path, monkeypatch):
     (tmp_path / "c.csv").write_text("x,y\n1,2\n1,2,3\n")
-    monkeypatch.setattr(files, "_HEAD_BYTES", 10)
+    monkeypatch.setattr(text_files, "_HEAD_BYTES", 10)
     with pytest.raises(ValueError, match=r"c.csv, bytes 4 to 14: this piece cannot be read as a table: line 3 has 3 c"):
         fetch_rows(open_tables([tmp_path / "c.csv", tmp_path / "c.csv"]).frame)
 
@@ -184,7 +184,7 @@ def test_titles_of_large_files(tmp_path, frame, monkeypatch):
     """Pieces of a file begin below the header, whatever is above it, and so do those of the files beside it."""
     for name, rows in (("a.csv", frame.iloc[:40]), ("b.csv", frame.iloc[40:])):
         (tmp_path / name).write_text("Trees of the town\n\n" + rows.to_csv(index=False))
-    monkeypatch.setattr(files, "PIECE_BYTES", 200)
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 200)
     found = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert len(found.frame.parts) > 3
     assert fetch_rows(found.frame).to_dict("list") == texts(frame).to_dict("list")

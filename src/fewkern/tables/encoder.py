@@ -17,9 +17,10 @@ from fewkern.arrays.storable import storable
 from fewkern.core import population
 from fewkern.core.expansion import Prepared, Standardization
 from fewkern.io.plan import Copy, Inputs, Lookup
-from fewkern.tables.cells import text_of_day, texts
-from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, NumberColumn
-from fewkern.tables.frames import as_dask_frame, as_frame, as_parts, cut_short, draw_rows, listed, nearest, pandas
+from fewkern.tables.cells import pandas, texts
+from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, NumberColumn, text_of_day
+from fewkern.tables.parts import as_dask_frame, as_parts, draw_rows
+from fewkern.tables.reading import as_frame, cut_short, listed, nearest
 from fewkern.tables.schema import Schema, infer_schema
 
 

@@ -25,9 +25,9 @@ from fewkern.base import BudgetWarning, path_of
 from fewkern.core import population
 from fewkern.reporting.evaluation import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
+from fewkern.tables.cells import pandas
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, named
-from fewkern.tables.frames import draw_rows, fetch_rows, pandas
 from fewkern.tables.judgement import (
     HeldOutRows,
     Judgement,
@@ -37,6 +37,7 @@ from fewkern.tables.judgement import (
     judge_held_out,
     notes_on_leakage,
 )
+from fewkern.tables.parts import draw_rows, fetch_rows
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
 from fewkern.tables.target import left_out, target_values, weight_values
 

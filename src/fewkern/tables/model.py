@@ -24,14 +24,15 @@ from fewkern.core.expansion import Prepared
 from fewkern.core.path import TOLERANCE
 from fewkern.io import save, to_c, to_js, to_onnx, to_sql
 from fewkern.reporting import Report, ReportSettings, report
+from fewkern.tables import TASKS
 from fewkern.tables.encoder import named, of_tables, prepared
 from fewkern.tables.fitting import fit_job, fit_parts
-from fewkern.tables.frames import as_column, as_frame, as_parts, listed
+from fewkern.tables.parts import as_parts
 from fewkern.tables.predicting import Predicting, check_loaded, if_model_has
+from fewkern.tables.reading import as_column, as_frame, listed
 from fewkern.tables.resolve import Request, resolve
 from fewkern.tables.summary import facts_of, short_facts, summary, vectors_frame
 from fewkern.tables.target import known_targets, weight_values
-from fewkern.tables.tasks import TASKS
 
 # Settings of the estimator, and the values that leave them to it.
 _SETTINGS = {"prefer": "balanced", "n_vectors": None, "max_vectors": None, "class_weight": None, "n_components": "auto"}

@@ -18,11 +18,12 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
 from fewkern.core.explanation import Explanation
 from fewkern.io.trial import check_answer, try_methods
+from fewkern.tables import TASKS
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, TableWarning
-from fewkern.tables.frames import as_column, as_dask_frame, as_frame, nearest
+from fewkern.tables.parts import as_dask_frame
+from fewkern.tables.reading import as_column, as_frame, nearest
 from fewkern.tables.target import known_targets, target_values
-from fewkern.tables.tasks import TASKS
 
 _TASKS_WITH = {
     "predict": ("classify", "regress"),

@@ -12,12 +12,12 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.reporting.formatting import label, number, percent
+from fewkern.tables import BY_CLASS, build, check_model
 from fewkern.tables.cells import factorized, holds_text, nested, texts
-from fewkern.tables.frames import as_column, as_frame, listed, nearest
 from fewkern.tables.judgement import is_rare
+from fewkern.tables.reading import as_column, as_frame, listed, nearest
 from fewkern.tables.schema import Schema, infer_schema
 from fewkern.tables.target import Target, resolve_targets, row_groups, row_weights
-from fewkern.tables.tasks import BY_CLASS, build, check_model
 
 FEWEST_ROWS = 4
 # Half-width of the epsilon-insensitive tube where a reducer has a numeric target: the default of SVR in scikit-learn.

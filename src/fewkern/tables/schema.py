@@ -10,8 +10,20 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 from fewkern.tables import cells
-from fewkern.tables.columns import CategoryColumn, Column, DateColumn, NumberColumn, bad_cells
-from fewkern.tables.frames import cut_short, listed, nearest, pandas
+from fewkern.tables.cells import pandas
+from fewkern.tables.columns import (
+    ISO,
+    CategoryColumn,
+    Column,
+    DateColumn,
+    NumberColumn,
+    bad_cells,
+    days,
+    find_format,
+    is_ambiguous,
+    parts_of,
+)
+from fewkern.tables.reading import cut_short, listed, nearest
 
 # A column of text with more distinct values than this is a name or a key, not a category.
 _MOST_LEVELS = 100
@@ -124,10 +136,10 @@ def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False
     if (kind := cells.nested(column)) is not None:
         return ColumnType(name, "names", f"column {name!r} holds {kind} and was left out: turn them into columns first")
     if getattr(column.dtype, "kind", "O") == "M":
-        return _date(name, column, cells.ISO)
+        return _date(name, column, ISO)
     if (found := _number(name, column, keep)) is not None:
         return found
-    if (form := cells.find_format(column)) is not None:
+    if (form := find_format(column)) is not None:
         return _date(name, column, form)
     words = cells.texts(column)
     levels = {text for text in words if text is not None}
@@ -192,15 +204,15 @@ def _key(name: str, known: Array) -> ColumnType | None:
 
 
 def _date(name: str, column: Any, form: str) -> ColumnType:
-    values = cells.days(column, form)
-    parts = cells.parts_of(values)
+    values = days(column, form)
+    parts = parts_of(values)
     if not parts:
         return ColumnType(name, "constant")
     bad = np.isnan(values) & column.notna().to_numpy()
     seen = {"day": "elapsed days", "season": "season", "week": "weekday", "hour": "time of day"}
-    note = f"column {name!r} holds dates" + (f" ({form})" if form != cells.ISO else "") + ": "
+    note = f"column {name!r} holds dates" + (f" ({form})" if form != ISO else "") + ": "
     note += ", ".join(seen[part] for part in parts)
-    if cells.is_ambiguous(column, form):
+    if is_ambiguous(column, form):
         note += f"; day and month may be swapped: both orders fit, and {form} was used"
     if bad.any():
         note += f"; {int(bad.sum()):,} cells are not dates and count as missing"
@@ -212,7 +224,7 @@ def _as_number_only(finding: ColumnType, column: Any) -> ColumnType:
     if finding.kind == "category" or finding.flag:
         return ColumnType(finding.name, "text")
     if finding.kind == "date":
-        if "day" not in cells.parts_of(cells.days(column, finding.form)):
+        if "day" not in parts_of(days(column, finding.form)):
             return ColumnType(finding.name, "text")
         return ColumnType(finding.name, "date", f"column {finding.name!r} holds dates: elapsed days", form=finding.form)
     return finding

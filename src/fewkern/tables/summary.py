@@ -12,8 +12,8 @@ from fewkern.arrays.storable import storable
 from fewkern.base import vectors_moved
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.reporting.formatting import number
+from fewkern.tables.cells import pandas
 from fewkern.tables.fitting import FittedTable, own_error
-from fewkern.tables.frames import pandas
 from fewkern.tables.judgement import Judgement, measure_text
 from fewkern.tables.resolve import Job
 

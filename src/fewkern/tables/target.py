@@ -12,7 +12,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.reporting.formatting import plural
 from fewkern.tables import cells
 from fewkern.tables.columns import bad_cells
-from fewkern.tables.frames import listed
+from fewkern.tables.reading import listed
 from fewkern.tables.schema import infer_column
 
 # Whole numbers with at most this many different ones are taken for classes.
