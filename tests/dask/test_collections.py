@@ -5,16 +5,20 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from fewkern import (
+    DensityClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
+    ForwardDensity,
     KernelClassifier,
     KernelRegressor,
+    ParzenDensity,
+    ReducedSetDensity,
 )
 from fewkern.arrays.partitions import PartitionError
-from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from tests.checks.everyone import public_estimators
 from tests.dask.test_same_model import MODELS
@@ -29,26 +33,31 @@ def table():
     return X, np.where(y > 0, "right", "left"), X[:, 0] * X[:, 1]
 
 
-def test_the_coefficients_come_from_all_rows(table):
-    X, _, t = table
-    far = np.flatnonzero(~np.isin(np.arange(N), Samples.of(X).drawn(240).rows))[0]
-    other = t.copy()
-    other[far] += 1e3
-    chunked = da.from_array(X, chunks=300)
-    one = FeatureVectorRegressor(max_vectors=5).fit(chunked, t)
-    two = FeatureVectorRegressor(max_vectors=5).fit(chunked, other)
-    assert np.abs(one.predict(X) - two.predict(X)).max() > 0.1
+CLASSES = ("predict", "predict_proba", "predict_log_proba")
+DENSITIES = ("score_samples", "pdf", "cdf")
 
 
-def test_predictions_are_lazy_and_of_the_same_kind(table):
+@pytest.mark.parametrize(
+    ("estimator", "methods"),
+    [
+        (FeatureVectorDiscriminant(max_vectors=10), (*CLASSES, "decision_function")),
+        (DensityClassifier(estimator=ForwardDensity(max_vectors=2, cv=None)), (*CLASSES, "predict_joint_log_proba")),
+        (ForwardDensity(cv=None), DENSITIES),
+        (ParzenDensity(), DENSITIES),
+        (ReducedSetDensity(bandwidth="silverman"), DENSITIES),
+    ],
+)
+def test_values_are_lazy_and_of_the_same_kind(table, estimator, methods):
     X, y, _ = table
-    model = FeatureVectorDiscriminant(max_vectors=10).fit(X, y)
+    model = clone(estimator).fit(X[:200], y[:200])
     lazy = da.from_array(X, chunks=((0, 500, 400), 3))
-    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+    for method in methods:
         found = getattr(model, method)(lazy)
         assert isinstance(found, da.Array)
         assert found.dtype == getattr(model, method)(X[:1]).dtype
         np.testing.assert_array_equal(found.compute(), getattr(model, method)(X))
+    if methods is DENSITIES:
+        assert model.score(lazy) == pytest.approx(model.score(X))
 
 
 def test_data_frames_give_series_and_data_frames(table):

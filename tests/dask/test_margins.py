@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fewkern import GraphEmbedding, RecursiveSoftMargin, graphs
+from fewkern import GraphEmbedding, graphs
 from fewkern.core import population
 
 N, SAMPLE, BLOCK = 1000, 250, 256
@@ -47,10 +47,3 @@ def test_graphs_of_pairs_refuse_a_collection(graph, table):
     message = r'GraphEmbedding: X is a Dask collection, and the graph .* of pairs .* use graph="fisher" or "pca"'
     with pytest.raises(TypeError, match=message):
         GraphEmbedding(graph=graph).fit(da.from_array(X, chunks=300), y)
-
-
-@pytest.mark.parametrize("graph", ["fisher", "pca"])
-def test_soft_margins_refuse_a_collection(graph, table):
-    X, y = table
-    with pytest.raises(TypeError, match=r"RecursiveSoftMargin: X is a Dask collection, and .* needs all samples in"):
-        RecursiveSoftMargin(graph=graph).fit(da.from_array(X, chunks=300), y)

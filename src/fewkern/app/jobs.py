@@ -31,9 +31,9 @@ from fewkern.reporting.formatting import number, percent, plural
 from fewkern.tables.columns import Encoded
 from fewkern.tables.model import TableModel
 from fewkern.tables.parts import draw_rows, fetch_rows
-from fewkern.tables.predicting import note_on_gaps
+from fewkern.tables.predicting import known_targets, note_on_gaps
 from fewkern.tables.reading import cut_short, nearest
-from fewkern.tables.target import known_targets, resolve_target
+from fewkern.tables.schema import resolve_target
 
 # Points that a picture of a table in parts shows.
 _PICTURE_ROWS = 5_000

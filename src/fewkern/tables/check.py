@@ -22,10 +22,9 @@ from fewkern.tables.cells import pandas
 from fewkern.tables.columns import CategoryColumn, days
 from fewkern.tables.encoder import TableEncoder
 from fewkern.tables.fitting import learn_columns
-from fewkern.tables.judgement import notes_on_leakage
 from fewkern.tables.parts import as_parts, draw_rows, fetch_rows
 from fewkern.tables.reading import as_frame, cut_short, listed
-from fewkern.tables.resolve import Job, Request, group_column, resolve
+from fewkern.tables.resolve import Job, Request, group_column, notes_on_leakage, resolve
 
 # A column is nearly constant if one value fills this share of the rows.
 _CONSTANT_SHARE = 0.99

@@ -222,6 +222,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.cumsum([len(column.features) for column in self.columns_])
 
     @property
+    def log_unit(self) -> float:
+        """What makes a log density one per unit of the columns of the table, not of the standardized ones."""
+        return -float(np.log(self.scale_).sum())
+
+    @property
     def columns(self) -> list[str]:
         """Names of the columns that are used."""
         return [column.name for column in self.columns_]
@@ -297,10 +302,10 @@ def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepar
     if texts:
         notes.append("A missing category is a text that is none of the categories.")
     standard = Standardization(np.asarray(encoder.mean_, float), 1.0 / np.asarray(encoder.scale_, float))
-    # per unit of the columns of the table, not of the standardized ones
-    log_unit = -float(np.log(encoder.scale_).sum())
     inputs = Inputs(len(names), tuple(parts), texts) if fill else None
-    return Prepared(estimator, standard, tuple(names), log_unit, tuple(notes), inputs, partial(_inputs_of, encoder))
+    return Prepared(
+        estimator, standard, tuple(names), encoder.log_unit, tuple(notes), inputs, partial(_inputs_of, encoder)
+    )
 
 
 def _inputs_of(encoder: TableEncoder, X: Any) -> Any:

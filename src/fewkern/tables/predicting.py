@@ -1,4 +1,4 @@
-"""Predictions of a fitted model of a table (lazy for Dask data frames), and the check of a model from a file."""
+"""Predictions of a fitted model of a table (lazy for Dask data frames), its vectors, and the check of a loaded one."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.frames import map_frame
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
+from fewkern.base import vectors_moved
 from fewkern.core.explanation import Explanation
 from fewkern.io.trial import check_answer, try_methods
 from fewkern.tables import TASKS
+from fewkern.tables.cells import is_mark, numbers, numbers_as_written, pandas, spelling_key, texts
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, TableWarning
 from fewkern.tables.parts import as_dask_frame
 from fewkern.tables.reading import as_column, as_frame, nearest
-from fewkern.tables.target import known_targets, target_values
 
 _TASKS_WITH = {
     "predict": ("classify", "regress"),
@@ -181,8 +182,7 @@ class Predicting:
         gaps = found.gaps
         values = np.full(len(gaps), np.nan)
         if not gaps.all():
-            unit = np.log(self.encoder_.scale_).sum()
-            values[~gaps] = np.asarray(self.estimator_.score_samples(found.values[~gaps])) - unit
+            values[~gaps] = np.asarray(self.estimator_.score_samples(found.values[~gaps])) + self.encoder_.log_unit
         for note in () if found is frame else note_on_gaps(found):
             warnings.warn(note, TableWarning, stacklevel=2)
         return values
@@ -236,6 +236,37 @@ class Predicting:
         return self.estimator_.classes_
 
 
+def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> Array:
+    """Targets of new rows in the form that a fitted model predicts them; missing ones are NaN or None."""
+    if task == "regress":
+        return numbers_as_written(column)[0].values
+    known, values = np.asarray(classes), numbers(column).values
+    if known.dtype.kind in "iuf":
+        return values
+    if known.dtype.kind == "b":
+        return np.array([None if np.isnan(v) else bool(v) for v in values], dtype=object)
+    as_numbers = numbers(pandas().Series(known, dtype=object)).values
+    words = texts(column)
+    if np.isnan(as_numbers).any() or len(set(as_numbers)) < len(known):
+        if not merge:
+            return words
+        key = spelling_key(known)
+        spelled = {key(label): label for label in known}
+        return np.array([None if word is None else spelled.get(key(word), word) for word in words], dtype=object)
+    names = dict(zip(as_numbers.tolist(), known.tolist()))  # the same number may be written otherwise here
+    words = [None if word is not None and is_mark(word) else word for word in words]
+    return np.array([names.get(value, word) for value, word in zip(values.tolist(), words)], dtype=object)
+
+
+def known_targets(truth: Array, predicted: Any) -> tuple[Array, Array]:
+    """Targets and predictions of the rows whose target is not missing."""
+    if truth.ndim == 2:
+        known = np.isfinite(truth).all(axis=1)
+    else:
+        known = np.array([value is not None and value == value for value in truth], dtype=bool)
+    return truth[known], np.asarray(predicted)[known]
+
+
 def note_on_gaps(encoded: Encoded) -> tuple[str, ...]:
     """A note on rows that have no density, if there are any."""
     count, rows = int(encoded.gaps.sum()), len(encoded.gaps)
@@ -285,3 +316,46 @@ def _check_parts(model: Any) -> None:
         raise ValueError("TableModel: its estimator_ is missing.")
     if not np.array_equal(model.feature_names_in_, model.encoder_.feature_names_in_):
         raise ValueError("TableModel: its columns are not those of its encoder_.")
+
+
+def vectors_frame(model: Any) -> Any:
+    """A data frame with a row per vector: where it comes from, its cells, its target and coefficient."""
+    estimator, facts = model.estimator_, model.facts_
+    if not estimator.n_vectors_:
+        return pandas().DataFrame()
+    vectors = np.asarray(estimator.vectors_)
+    cells = model.encoder_.cells(vectors)
+    missing = facts.kept_missing
+    if missing is not None and not vectors_moved(estimator) and missing.shape == cells.shape:
+        cells = cells.astype(object).mask(missing, None)
+    back: dict[str, Any] = {}
+    if facts.kept_target is not None and len(facts.kept_target) == len(vectors):
+        back |= dict(zip(model.targets, np.reshape(facts.kept_target, (len(vectors), -1)).T))
+    if model.task_ == "density":
+        back |= {"weight": np.asarray(estimator.weights_), "bandwidth": np.asarray(estimator.bandwidths_)}
+    else:
+        back |= _coefficients(model, np.asarray(estimator.expansion_.coef))
+    columns: dict[str, Any] = {}
+    if facts.kept_rows is not None and len(facts.kept_rows) == len(vectors):
+        columns[_free("row", cells)] = facts.kept_rows
+    columns |= {name: cells[name].to_numpy() for name in cells}
+    for name, values in back.items():
+        columns[_free(name, columns)] = values
+    return pandas().DataFrame(columns)
+
+
+def _coefficients(model: Any, coef: Array) -> dict[str, Any]:
+    """One column per output of the expansion."""
+    if coef.shape[1] == 1:
+        return {"coefficient": coef[:, 0]}
+    labels = list(map(str, getattr(model.estimator_, "classes_", model.targets)))
+    if len(labels) != coef.shape[1]:
+        labels = [str(k) for k in range(coef.shape[1])]
+    return {f"coefficient of {label}": coef[:, k] for k, label in enumerate(labels)}
+
+
+def _free(name: str, columns: Any) -> str:
+    """A name that no column has yet."""
+    while name in columns:
+        name += "_"
+    return name
