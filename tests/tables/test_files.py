@@ -100,7 +100,7 @@ def test_separators_decimal_commas_and_encodings(tmp_path, monkeypatch):
     assert found["sum"][1] == "1001.25"
     assert found["text"][0] == "3,5"  # a column of words stays as it is, in every piece
     with pytest.raises(ValueError, match=r"decimal must be"):
-        open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], decimal="x")
+        open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], text_files.marks_of(None, "x", None))
 
 
 def test_columns_in_another_order_and_numbers_of_other_sizes(tmp_path, frame):
@@ -189,7 +189,7 @@ def test_titles_of_large_files(tmp_path, frame, monkeypatch):
     assert len(found.frame.parts) > 3
     assert fetch_rows(found.frame).to_dict("list") == texts(frame).to_dict("list")
     assert "the header is in line 3" in found.notes[-1]
-    same = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], skip=2)
+    same = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], text_files.Marks(skip=2))
     assert fetch_rows(same.frame).equals(fetch_rows(found.frame))
     assert same.notes == ()
 

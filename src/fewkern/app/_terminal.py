@@ -225,10 +225,11 @@ def warnings_as_notes(quiet: bool = False) -> Iterator[None]:
 def read_tables(files: Sequence[Path], reading: Reading, quiet: bool = False, *, whole: bool = False) -> Any:
     """One table from files, in memory or in parts; ``whole``: from the only one, in memory."""
     from fewkern.tables.parts import open_tables
-    from fewkern.tables.reading import read_table
+    from fewkern.tables.reading import read_file
+    from fewkern.tables.text_files import marks_of
 
-    marks = given(reading)
-    found = read_table(files[0], **marks) if whole else open_tables(files, **marks, verbose=shows_progress(quiet))
+    marks = marks_of(**asdict(reading))
+    found = read_file(files[0], marks) if whole else open_tables(files, marks, shows_progress(quiet))
     for note in found.notes:
         say(f"{files[0]}: {note}", quiet)
     return found.frame

@@ -81,12 +81,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def open_tables(
-    files: Sequence[Path],
-    *,
-    sep: str | None = None,
-    decimal: str | None = None,
-    skip: int | None = None,
-    verbose: bool = False,
+    files: Sequence[Path], marks: text_files.Marks = text_files.Marks(), verbose: bool = False
 ) -> ReadTable:
     """One table from files: in memory if it is a single one that is not large, otherwise in parts.
 
@@ -99,7 +94,6 @@ def open_tables(
         ``frame`` is a data frame of pandas, or :class:`~fewkern.arrays.frames.FrameParts`, which
         :meth:`TableModel.fit` takes.
     """
-    marks = text_files.marks_of(sep, decimal, skip)
     if len(files) == 1 and not _is_large(files[0]):
         return read_file(files[0], marks)
     require_dask(f"several files, and files of more than {STREAM_BYTES >> 20} MiB, are read")
