@@ -81,7 +81,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def open_tables(
-    files: Sequence[Path], marks: text_files.Marks = text_files.Marks(), verbose: bool = False
+    files: Sequence[Path], marks: text_files.Marks = text_files.DETECTED, verbose: bool = False
 ) -> ReadTable:
     """One table from files: in memory if it is a single one that is not large, otherwise in parts.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -119,23 +119,21 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         columns, frame = _take(frame, frame.columns[-1], "target")
         notes.append(f"no target given: using the last column, {columns.columns[0]!r}")
     name = columns.columns[0] if len(columns.columns) == 1 else tuple(columns) or None
-    task, rows, y, settings = request.task, np.arange(len(frame)), None, dict(request.settings)
+    settings, found = dict(request.settings), Target(request.task, None, np.arange(len(frame)), ())
     if request.supervised:
-        found = resolve_targets(columns, "auto" if task == "reduce" else task, request.merge_spellings)
-        rows, y = found.rows, found.values
-        if task == "reduce":
+        reduced = request.task == "reduce"
+        found = resolve_targets(columns, "auto" if reduced else request.task, request.merge_spellings)
+        if reduced:
             settings |= _reducer_settings(found, str(name), request.model)
-        else:
-            task = found.task
-            notes += found.notes
+            found = replace(found, task="reduce", notes=())
     # the word may stand in the column of the groups
     totals, said = total_rows(whole.drop(columns=list(columns), errors="ignore"))
-    if said:
-        known = ~totals[rows]
-        rows, y, notes = rows[known], None if y is None else y[known], notes + said
+    found = found.only(~totals[found.rows], said)
     if weights is not None:
-        weights, known, said = row_weights(weights, rows)
-        rows, y, notes = rows[known], None if y is None else y[known], notes + said
+        weights, known, said = row_weights(weights, found.rows)
+        found = found.only(known, said)
+    task, rows, y = found.task, found.rows, found.values
+    notes += found.notes
     if len(rows) < FEWEST_ROWS:
         raise ValueError(f"the table has {len(rows)} usable rows; fitting needs at least {FEWEST_ROWS}.")
     if not len(frame.columns):

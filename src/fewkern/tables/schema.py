@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -85,15 +86,8 @@ class Schema:
 def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool = False, merge: bool = False) -> Schema:
     """Infer the types of the columns of a data frame.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    drop : names of columns to leave out
-    keep : names of columns to use even if they look like an index, a key or names
-    numbers_only : bool
-        For densities: leave out text, and take dates as days.
-    merge : bool
-        Take spellings of a category, as ``Yes`` and ``yes``, as one.
+    ``drop`` are left out, ``keep`` used even if they look like an index, a key or names. ``numbers_only`` is for
+    densities: text is left out, and dates are days. ``merge``: spellings of a category, as ``Yes`` and ``yes``, are one.
     """
     for name in (*drop, *keep):
         if name not in frame.columns:
@@ -168,10 +162,14 @@ def _number(name: str, column: Any, keep: bool) -> ColumnType | None:
         return key
     note = columns.bad_cells(name, column, found.bad, "number") + ", taken as missing" if found.bad.any() else None
     if found.loose.any():
-        shown = repr(str(column[found.loose].iloc[0]))
-        how = f"texts such as {shown} were read as numbers" + (" with a decimal comma" if comma else "")
+        how = _how_read(column, found, comma)
         note = f"{note}; {how}" if note else f"column {name!r}: {how}"
     return ColumnType(name, "number", note, comma, different == 2 and _is_flag(column))
+
+
+def _how_read(column: Any, found: cells.Numbers, comma: bool) -> str:
+    shown = repr(str(column[found.loose].iloc[0]))
+    return f"texts such as {shown} were read as numbers" + (" with a decimal comma" if comma else "")
 
 
 def _is_flag(column: Any) -> bool:
@@ -237,13 +235,19 @@ def _notes(found: list[ColumnType]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Target:
-    """The targets of the rows that have one."""
+    """The targets of the rows that have one, or all rows where there is no target."""
 
     task: str
-    values: Array
+    values: Any
+    """None where there is no target."""
     rows: Array
     """Positions of these rows."""
     notes: tuple[str, ...]
+
+    def only(self, known: Array, notes: Sequence[str]) -> Target:
+        """Those of some rows; ``notes`` say why the others were left out."""
+        values = None if self.values is None else self.values[known]
+        return Target(self.task, values, self.rows[known], (*self.notes, *notes))
 
 
 def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Target:
@@ -275,8 +279,7 @@ def resolve_target(name: str, column: Any, task: str, merge: bool = False) -> Ta
             rows_were = "rows were" if found.bad.sum() > 1 else "row was"
             notes.insert(0, f"{columns.bad_cells(name, column, found.bad, 'number')}; the {rows_were} left out")
         if comma:
-            shown = repr(str(column[found.loose].iloc[0]))
-            notes.append(f"target {name!r}: texts such as {shown} were read as numbers with a decimal comma")
+            notes.append(f"target {name!r}: {_how_read(column, found, comma)}")
     else:
         values, rows = _labels(column, found)
         if values.dtype == object:
@@ -374,15 +377,11 @@ def _labels(column: Any, found: cells.Numbers) -> tuple[Array, Array]:
     rows = np.flatnonzero(known)
     values = found.values[rows]
     if any(isinstance(cell, str) for cell in column.iloc[rows]):
-        names = _names(words[rows], values)
+        counts = Counter(zip(values.tolist(), words[rows]))
+        # the most frequent text of every number; of equally frequent ones the first
+        names = {value: word for (value, word), _ in reversed(counts.most_common())}
         return np.array([names[value] for value in values], dtype=object), rows
     return (values.astype(np.int64) if np.all(values % 1 == 0) else values), rows
-
-
-def _names(words: Any, values: Any) -> dict[float, str]:
-    """The most frequent text of every number; of equally frequent ones the first."""
-    counts = Counter(zip(values.tolist(), words))
-    return {value: word for (value, word), _ in reversed(counts.most_common())}
 
 
 def _notes_on_classes(name: str, values: Array) -> list[str]:

@@ -44,6 +44,10 @@ class Marks:
     skip: int | None = None
 
 
+# Nothing is given: all is detected.
+DETECTED = Marks()
+
+
 def marks_of(sep: str | None, decimal: str | None, skip: int | None) -> Marks:
     """Check the given format of a text file; ``tab`` is a name of a separator."""
     if decimal not in (None, ".", ","):
