@@ -87,7 +87,8 @@ def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool 
     """Infer the types of the columns of a data frame.
 
     ``drop`` are left out, ``keep`` used even if they look like an index, a key or names. ``numbers_only`` is for
-    densities: text is left out, and dates are days. ``merge``: spellings of a category, as ``Yes`` and ``yes``, are one.
+    densities: text is left out, and dates are days. ``merge``: spellings of a category, as ``Yes`` and ``yes``, are
+    one.
     """
     for name in (*drop, *keep):
         if name not in frame.columns:
