@@ -164,14 +164,6 @@ def test_densities_of_rows_with_gaps_are_no_numbers(frame):
     assert np.isnan(density.score_samples(lazy).compute()[4])
 
 
-def test_unknown_lengths_and_empty_partitions(frame):
-    lazy = cut(frame, [0, 90, 91, 500])
-    lazy = lazy[lazy["v"] > -1]
-    kept = frame[frame["v"] > -1]
-    one, other = quick().fit(lazy, "side"), quick().fit(cut(kept, []), "side")
-    np.testing.assert_array_equal(one.predict_proba(frame), other.predict_proba(frame))
-
-
 def test_a_pipeline(frame):
     table = frame.dropna(subset=["side"]).drop(columns="sum")
     lazy = cut(table, [100, 400])

@@ -27,7 +27,6 @@ from fewkern.app._terminal import (
     Outputs,
     Quiet,
     Reading,
-    SameTable,
     Task,
     given,
     grouped,
@@ -207,7 +206,7 @@ def predict(
 @grouped
 def explain(
     model: ModelFile,
-    table: SameTable,
+    table: Annotated[Path, typer.Argument(help=f"A table with the same columns: {TABLES}")],
     *,
     row: Annotated[int, typer.Option(min=1, help="Which row of the table, counted from 1, as check does.")],
     picture: Annotated[Path | None, typer.Option("--out", help="Also draw it: PNG, PDF or SVG file.")] = None,

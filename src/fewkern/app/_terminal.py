@@ -55,7 +55,6 @@ TABLES = "CSV, TSV, JSON, Parquet, NPZ or Excel (.xlsx), also .gz; - is standard
 MANY = "Several files, a folder or a pattern in quotes are one table, which need not fit into memory."
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file written by fit.")]
-SameTable = Annotated[Path, typer.Argument(help=f"A table with the same columns: {TABLES}")]
 Groups = Annotated[
     str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
 ]

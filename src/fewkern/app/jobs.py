@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fewkern.app._terminal import ExtraColumns
 from fewkern.arrays.frames import FrameParts
 from fewkern.arrays.texts import printable
 from fewkern.base import path_of, vectors_moved
@@ -34,6 +33,9 @@ from fewkern.tables.parts import draw_rows, fetch_rows
 from fewkern.tables.predicting import known_targets, note_on_gaps
 from fewkern.tables.reading import cut_short, nearest
 from fewkern.tables.schema import resolve_target
+
+if TYPE_CHECKING:
+    from fewkern.app._terminal import ExtraColumns
 
 # Points that a picture of a table in parts shows.
 _PICTURE_ROWS = 5_000
