@@ -105,8 +105,9 @@ def fit(
         else:
             frame = read_tables(files, reading, quiet)
         asked = TableModel(**given(fitting), verbose=shows_progress(quiet))
+        named = target[0] if target and len(target) == 1 else target or None
         with warnings_as_notes(quiet):
-            fitted = asked.fit(frame, target or None, sample_weight=weights, groups=groups)
+            fitted = asked.fit(frame, named, sample_weight=weights, groups=groups)
         for note in fitted.notes_:
             say(note, quiet)
         if not json and not quiet:  # before writing: it stands even if the disk is full
