@@ -29,7 +29,7 @@ from fewkern.tables.encoder import named, of_tables, prepared
 from fewkern.tables.fitting import facts_of, fit_job, fit_parts, short_facts
 from fewkern.tables.judgement import summary
 from fewkern.tables.parts import as_parts
-from fewkern.tables.predicting import Predicting, check_loaded, if_model_has, known_targets, vectors_frame
+from fewkern.tables.predicting import Predicting, check_loaded, if_model_has, known_targets
 from fewkern.tables.reading import as_column, as_frame, listed
 from fewkern.tables.resolve import Request, resolve, weight_values
 
@@ -230,14 +230,6 @@ class TableModel(Predicting, BaseEstimator):
     def expansion_(self) -> Any:
         """The fitted function of the features."""
         return self.estimator_.expansion_
-
-    def kept(self) -> Any:
-        """The vectors that the model keeps, as rows of a table: where they come from, cells, target, coefficient.
-
-        Where vectors were moved, the cells are those nearest to them, and ``row`` is the row they started from.
-        """
-        check_is_fitted(self)
-        return vectors_frame(self)
 
     def summary(self) -> list[tuple[str, str]]:
         """How good and how small the model is, as pairs of a name and a text."""

@@ -23,6 +23,7 @@ from fewkern.tables import TASKS
 from fewkern.tables.cells import is_mark, numbers, numbers_as_written, pandas, spelling_key, texts
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, TableWarning
+from fewkern.tables.judgement import FitFacts
 from fewkern.tables.parts import as_dask_frame
 from fewkern.tables.reading import as_column, as_frame, nearest
 
@@ -60,12 +61,13 @@ def if_model_has(method: str) -> Any:
 
 
 class Predicting:
-    """The methods of a :class:`TableModel` that take new rows."""
+    """The methods of a :class:`TableModel` that take new rows, and its vectors as rows."""
 
     task_: str
     target_: Any
     encoder_: TableEncoder
     estimator_: Any
+    facts_: FitFacts
     merge_spellings: bool
 
     def _encode(self, frame: Any) -> Encoded:
@@ -209,6 +211,35 @@ class Predicting:
             return float(np.mean(truth == predicted))
         return float(r2_score(truth, predicted)) if len(truth) > 1 else float("nan")
 
+    def kept(self) -> Any:
+        """The vectors that the model keeps, as rows of a table: where they come from, cells, target, coefficient.
+
+        Where vectors were moved, the cells are those nearest to them, and ``row`` is the row they started from.
+        """
+        check_is_fitted(self)
+        estimator, facts = self.estimator_, self.facts_
+        if not estimator.n_vectors_:
+            return pandas().DataFrame()
+        vectors = np.asarray(estimator.vectors_)
+        cells = self.encoder_.cells(vectors)
+        missing = facts.kept_missing
+        if missing is not None and not vectors_moved(estimator) and missing.shape == cells.shape:
+            cells = cells.astype(object).mask(missing, None)
+        back: dict[str, Any] = {}
+        if facts.kept_target is not None and len(facts.kept_target) == len(vectors):
+            back |= dict(zip(self.targets, np.reshape(facts.kept_target, (len(vectors), -1)).T))
+        if self.task_ == "density":
+            back |= {"weight": np.asarray(estimator.weights_), "bandwidth": np.asarray(estimator.bandwidths_)}
+        else:
+            back |= _coefficients(self, np.asarray(estimator.expansion_.coef))
+        columns: dict[str, Any] = {}
+        if facts.kept_rows is not None and len(facts.kept_rows) == len(vectors):
+            columns[_free("row", cells)] = facts.kept_rows
+        columns |= {name: cells[name].to_numpy() for name in cells}
+        for name, values in back.items():
+            columns[_free(name, columns)] = values
+        return pandas().DataFrame(columns)
+
     def truth(self, frame: Any, y: Any = None) -> Array:
         """The true targets of the rows of a table, as the model predicts them; None or NaN where one is missing."""
         if y is None:
@@ -260,10 +291,8 @@ def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> 
 
 def known_targets(truth: Array, predicted: Any) -> tuple[Array, Array]:
     """Targets and predictions of the rows whose target is not missing."""
-    if truth.ndim == 2:
-        known = np.isfinite(truth).all(axis=1)
-    else:
-        known = np.array([value is not None and value == value for value in truth], dtype=bool)
+    known: Any = pandas().notna(truth)
+    known = known.all(axis=1) if truth.ndim == 2 else known
     return truth[known], np.asarray(predicted)[known]
 
 
@@ -316,32 +345,6 @@ def _check_parts(model: Any) -> None:
         raise ValueError("TableModel: its estimator_ is missing.")
     if not np.array_equal(model.feature_names_in_, model.encoder_.feature_names_in_):
         raise ValueError("TableModel: its columns are not those of its encoder_.")
-
-
-def vectors_frame(model: Any) -> Any:
-    """A data frame with a row per vector: where it comes from, its cells, its target and coefficient."""
-    estimator, facts = model.estimator_, model.facts_
-    if not estimator.n_vectors_:
-        return pandas().DataFrame()
-    vectors = np.asarray(estimator.vectors_)
-    cells = model.encoder_.cells(vectors)
-    missing = facts.kept_missing
-    if missing is not None and not vectors_moved(estimator) and missing.shape == cells.shape:
-        cells = cells.astype(object).mask(missing, None)
-    back: dict[str, Any] = {}
-    if facts.kept_target is not None and len(facts.kept_target) == len(vectors):
-        back |= dict(zip(model.targets, np.reshape(facts.kept_target, (len(vectors), -1)).T))
-    if model.task_ == "density":
-        back |= {"weight": np.asarray(estimator.weights_), "bandwidth": np.asarray(estimator.bandwidths_)}
-    else:
-        back |= _coefficients(model, np.asarray(estimator.expansion_.coef))
-    columns: dict[str, Any] = {}
-    if facts.kept_rows is not None and len(facts.kept_rows) == len(vectors):
-        columns[_free("row", cells)] = facts.kept_rows
-    columns |= {name: cells[name].to_numpy() for name in cells}
-    for name, values in back.items():
-        columns[_free(name, columns)] = values
-    return pandas().DataFrame(columns)
 
 
 def _coefficients(model: Any, coef: Array) -> dict[str, Any]:
