@@ -6,12 +6,13 @@ import sys
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import make_moons
 
 import fewkern
 from fewkern.app import jobs
 from fewkern.datasets import make_banana
 from tests.app.running import fails, predicted, run
-from tests.tables.examples import banana, patients
+from tests.tables.examples import banana, mixed, patients
 
 
 def test_fit_on_the_embedded_table(tmp_path, monkeypatch):
@@ -122,3 +123,80 @@ def test_too_few_rows_of_a_class_to_hold_out(tmp_path):
     assert "too few rows of a class to hold any out" in result.stderr
     assert "held-out" not in result.stdout
     assert re.search(r"cross-validated error .* \(5 rows; 95% CI ", result.stdout)
+
+
+def test_check_prints_findings_errors_and_rows_and_writes_all_rows(tmp_path):
+    X, y = make_moons(200, noise=0.15, random_state=0)
+    y[11] = 1 - y[11]
+    table = pd.DataFrame({"east": X[:, 0], "north": X[:, 1], "side": np.where(y == 1, "right", "left")})
+    table.to_csv("t.csv", index=False)
+    shown = run("check", "t.csv", "--target", "side", "--show", "1").stdout
+    assert shown.startswith("side: 200 rows, classes\n")
+    assert "rows one by one" in shown
+    assert "the last fifth of the rows" in shown
+    assert "least credible first:\n  row 12: " in shown
+    assert shown.count("  row ") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+    run("check", "t.csv", "--out", "ranked.csv")
+    ranked = pd.read_csv("ranked.csv")
+    assert ranked["row"][0] == 12
+    assert ranked["score"].is_monotonic_decreasing
+    pd.testing.assert_frame_equal(ranked.sort_values("row", ignore_index=True)[list(table.columns)], table)
+
+
+def test_compress_a_classifier_of_a_table(tmp_path):
+    frame = mixed(200)
+    frame.to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--target", "side", "--model", "discriminant", "--prefer", "accurate", "--holdout", 0)
+    result = run("compress", "fewkern-model.npz", "table.csv", "--vectors", 6, "--tolerance", 0.3)
+    assert "written: fewkern-short.npz" in result.stdout
+    assert "equal decisions" in result.stdout
+    long, short = fewkern.load("fewkern-model.npz"), fewkern.load("fewkern-short.npz")
+    assert short.estimator_.n_vectors_ == 6 == short.facts_.vectors
+    assert short.facts_.bytes < long.facts_.bytes
+    assert np.mean(short.predict(frame) == long.predict(frame)) > 0.9
+    run("info", "fewkern-short.npz")
+    run("export", "fewkern-short.npz", "short.c")
+    assert (tmp_path / "short.c").exists()
+    said = run("compress", "fewkern-model.npz", "table.csv", "--vectors", 1, "--tolerance", 0).stderr
+    assert "note: compress: 1 vectors do not agree" in said
+
+
+def test_explain_a_row_column_by_column(tmp_path):
+    frame = mixed(120)
+    frame.to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--target", "side", "--holdout", 0)
+    result = run("explain", "fewkern-model.npz", "table.csv", "--row", 8, "--out", "row.png")
+    lines = result.stdout.strip().splitlines()
+    model = fewkern.load("fewkern-model.npz")
+    assert len(lines) == len(model.encoder_.columns) + 2
+    assert lines[0].startswith("baseline")
+    assert lines[-1].startswith("score (positive: ")
+    numbers = [float(line.split()[-1]) for line in lines]
+    assert abs(sum(numbers[:-1]) - numbers[-1]) < 0.01
+    sizes = np.abs(numbers[1:-1])
+    assert (sizes[:-1] >= sizes[1:] - 1e-9).all()
+    cells = pd.read_csv("table.csv", dtype=str).loc[7]
+    assert any(line.startswith(f"{name} = {cells[name]} ") for line in lines for name in model.encoder_.columns)
+    assert (tmp_path / "row.png").stat().st_size > 1000
+    fails("explain", "fewkern-model.npz", "table.csv", "--row", 121, match="no row 121; the table has 120 rows")
+
+
+def test_a_density_has_nothing_to_explain():
+    banana().drop(columns="side").to_csv("numbers.csv", index=False)
+    run("fit", "numbers.csv", "--task", "density", "--holdout", 0, "--out", "d.npz")
+    fails("explain", "d.npz", "numbers.csv", "--row", 1, match="task 'density' predicts nothing")
+
+
+def test_reports_count_rows_from_one_too(monkeypatch):
+    banana().to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--holdout", 0)
+    seen, report = [], fewkern.TableModel.report
+
+    def watched(model, rows, *given, **named):
+        seen.append(rows)
+        return report(model, rows, *given, **named)
+
+    monkeypatch.setattr(fewkern.TableModel, "report", watched)
+    run("report", "fewkern-model.npz", "table.csv", "--out", "r.html")
+    assert list(seen[0].index[:2]) == [1, 2]

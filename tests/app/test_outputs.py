@@ -1,17 +1,21 @@
-"""Files that commands write: nothing is lost, and what is there is said."""
+"""What commands write: whole files or none. Where that fails they say so in one line, with the details in a file."""
 
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import fewkern
-from fewkern.app import jobs
+from fewkern.app import _terminal, jobs
 from fewkern.app._terminal import MODEL, PAGE, Outputs
+from fewkern.tables import reading
 from tests.app.running import fails, run
 from tests.tables.examples import banana
 
@@ -20,7 +24,8 @@ FAST = ["--max-vectors", 8, "--holdout", 0, "--model", "discriminant"]
 
 
 @pytest.fixture(autouse=True)
-def _table():
+def _table(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     banana().to_csv("t.csv", index=False)
 
 
@@ -179,3 +184,47 @@ def test_info_says_whether_vectors_are_rows():
     run("compress", "d.npz", "t.csv", "--vectors", 3, "--tolerance", 0.5, "--out", "s.npz")
     assert said in (shown := run("info", "s.npz").stdout)
     assert "novelty is measured" not in shown
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), AttributeError("a\nb"), Exception()])
+def test_what_is_not_foreseen_is_one_line(monkeypatch, error):
+    monkeypatch.setattr(sys, "argv", ["fewkern", "fit", "a b.csv"])
+    monkeypatch.setattr("fewkern.tables.model.fit_job", raising(error))
+    said = run("fit", "t.csv", code=1).stderr
+    assert said.count("\n") == 1
+    assert said.startswith(f"fewkern: unexpected error: {type(error).__name__}")
+    log = Path(re.search(r"The details are in (\S+\.log); please report them", said)[1]).read_text()
+    assert "Traceback" in log
+    assert "test_outputs.py" in log
+    assert log.startswith(f"fewkern {fewkern.__version__}, Python ")
+    assert "fewkern fit 'a b.csv'\n" in log
+
+
+def test_an_error_of_another_package_is_not_foreseen(monkeypatch):
+    """Raised in C, it has no place but the line of ours that called it."""
+    monkeypatch.setattr("fewkern.tables.fitting.linear_predictions", lambda *_: np.zeros(3))
+    said = run("fit", "t.csv", "--target", "x1", code=1).stderr
+    assert "unexpected error: ValueError: operands could not be" in said
+
+
+def test_too_little_memory_and_details_that_cannot_be_written(monkeypatch):
+    monkeypatch.setattr("fewkern.tables.model.fit_job", raising(MemoryError()))
+    assert "there is not enough memory; use fewer rows or columns" in run("fit", "t.csv", code=1).stderr
+    monkeypatch.setattr("fewkern.tables.model.fit_job", raising(KeyError("x")))
+    monkeypatch.setattr(_terminal, "_log", raising(OSError("full")))
+    assert "The details could not be written" in run("fit", "t.csv", code=1).stderr
+
+
+def test_errors_outside_of_a_command_too(monkeypatch, tmp_path):
+    monkeypatch.setattr("fewkern.app._commands._show", raising(KeyError("x")))
+    run("fit", "t.csv", "--quiet")
+    monkeypatch.setattr(sys, "argv", ["fewkern", "info", str(tmp_path / "fewkern-model.npz")])
+    with pytest.raises(SystemExit, match=r"fewkern: unexpected error: KeyError: 'x'\. The details are in"):
+        fewkern.app.main()
+
+
+def test_an_interrupt_while_a_file_is_read(monkeypatch):
+    """The reader of pandas sometimes reports Ctrl-C as an error of the source."""
+    lost = pd.errors.ParserError("Error tokenizing data. C error: Calling read(nbytes) on source failed.")
+    monkeypatch.setattr(reading.pandas(), "read_csv", raising(lost))
+    assert run("fit", "t.csv", code=130).stderr == "fewkern: stopped; nothing was written.\n"

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 
 from fewkern import load
 from fewkern.datasets import make_gaussian_laplacian
-from fewkern.tables.tasks import MODELS
+from fewkern.tables import MODELS
 from tests.app.running import fails, predicted, run
 
 X = make_gaussian_laplacian(150, random_state=0)

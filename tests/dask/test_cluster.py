@@ -100,19 +100,6 @@ def test_two_fits_at_once(client, table):
     assert found["numbers"].score(X, X[:, 0] ** 2) > 0.9
 
 
-def test_an_error_in_a_partition_names_it(client, table):
-    X, y = table
-
-    def broken(block, block_info=None):
-        if block_info[0]["chunk-location"][0] == 3:
-            raise OSError("the disk is gone")
-        return block
-
-    lazy = da.from_array(X, chunks=(500, 2)).map_blocks(broken, dtype=float)
-    with pytest.raises(partitions.PartitionError, match=r"partition 3 .*the disk is gone"):
-        model().fit(lazy, y)
-
-
 def test_a_partition_that_ends_every_worker_is_one_sentence(client, table):
     """As one does that needs more memory than a worker has."""
     X, y = table

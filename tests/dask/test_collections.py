@@ -5,19 +5,32 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize_scalar
+from sklearn.base import clone
 
 from fewkern import (
+    DensityClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorPCA,
     FeatureVectorRegressor,
+    ForwardDensity,
+    ForwardKernelFisher,
+    GraphEmbedding,
     KernelClassifier,
     KernelRegressor,
+    ParzenDensity,
+    ReducedSetDensity,
+    SparseKernelFisher,
+    graphs,
 )
+from fewkern.arrays import sampling
 from fewkern.arrays.partitions import PartitionError
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
+from fewkern.fisher import fitting
 from tests.checks.everyone import public_estimators
 from tests.dask.test_same_model import MODELS
+from tests.dask.test_same_model import table as three_classes
 
 N, SAMPLE, BLOCK = 900, 240, 128
 
@@ -29,26 +42,31 @@ def table():
     return X, np.where(y > 0, "right", "left"), X[:, 0] * X[:, 1]
 
 
-def test_the_coefficients_come_from_all_rows(table):
-    X, _, t = table
-    far = np.flatnonzero(~np.isin(np.arange(N), Samples.of(X).drawn(240).rows))[0]
-    other = t.copy()
-    other[far] += 1e3
-    chunked = da.from_array(X, chunks=300)
-    one = FeatureVectorRegressor(max_vectors=5).fit(chunked, t)
-    two = FeatureVectorRegressor(max_vectors=5).fit(chunked, other)
-    assert np.abs(one.predict(X) - two.predict(X)).max() > 0.1
+CLASSES = ("predict", "predict_proba", "predict_log_proba")
+DENSITIES = ("score_samples", "pdf", "cdf")
 
 
-def test_predictions_are_lazy_and_of_the_same_kind(table):
+@pytest.mark.parametrize(
+    ("estimator", "methods"),
+    [
+        (FeatureVectorDiscriminant(max_vectors=10), (*CLASSES, "decision_function")),
+        (DensityClassifier(estimator=ForwardDensity(max_vectors=2, cv=None)), (*CLASSES, "predict_joint_log_proba")),
+        (ForwardDensity(cv=None, scale="std"), DENSITIES),
+        (ParzenDensity(), DENSITIES),
+        (ReducedSetDensity(bandwidth="silverman"), DENSITIES),
+    ],
+)
+def test_values_are_lazy_and_of_the_same_kind(table, estimator, methods):
     X, y, _ = table
-    model = FeatureVectorDiscriminant(max_vectors=10).fit(X, y)
+    model = clone(estimator).fit(X[:200], y[:200])
     lazy = da.from_array(X, chunks=((0, 500, 400), 3))
-    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+    for method in methods:
         found = getattr(model, method)(lazy)
         assert isinstance(found, da.Array)
         assert found.dtype == getattr(model, method)(X[:1]).dtype
         np.testing.assert_array_equal(found.compute(), getattr(model, method)(X))
+    if methods is DENSITIES:
+        assert model.score(lazy) == pytest.approx(model.score(X))
 
 
 def test_data_frames_give_series_and_data_frames(table):
@@ -195,3 +213,82 @@ def test_some_columns_of_several_small_files(tmp_path):
     model = KernelRegressor(n_vectors=4).fit(lazy[["a", "b"]], lazy["y"])
     same = KernelRegressor(n_vectors=4).fit(table[["a", "b"]], table["y"])
     np.testing.assert_allclose(model.predict(lazy[["a", "b"]]).compute(), same.predict(table[["a", "b"]]), atol=1e-8)
+
+
+def sectors():
+    """Two classes, each on one side of a line, with noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, 2))
+    angle = np.arctan2(X[:, 1], X[:, 0]) + np.pi + 0.3 * rng.standard_normal(N)
+    return X, np.array(["a", "b"])[(angle // np.pi).astype(int) % 2]
+
+
+def test_choices_are_made_on_fewer_rows_than_the_sample(monkeypatch):
+    X, y = sectors()
+    model = ForwardKernelFisher(n_vectors=5).fit(X, y)
+    monkeypatch.setattr(fitting, "CHOICE_ROWS", 60)
+    fewer = ForwardKernelFisher(n_vectors=5).fit(X, y)
+    assert set(fewer.indices_) <= set(Samples.of(X).drawn(60).rows.tolist())
+    assert not set(model.indices_) <= set(Samples.of(X).drawn(60).rows.tolist())
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0])
+def test_the_objective_is_that_of_all_rows(q):
+    """More rows than the sample: (5) with the targets of the sample, at the coefficients that predict."""
+    X, y = sectors()
+    model = SparseKernelFisher(q=q)
+    model.fit(da.from_array(X, chunks=200), da.from_array(y, chunks=200))
+    sample = Samples.of(X).drawn(SAMPLE).rows
+    share = np.mean(y[sample] == "b")
+    targets = np.where(y == "b", 1 / share, -1 / (1 - share))
+    # the score is an affine function of the discriminant, whose slope at the minimum of (5) makes (5) least
+    ours = model.expansion_.coef[:, 0]
+    K = model.kernel_(X, model.vectors_)
+
+    def objective(slope):
+        residual = targets - slope * K @ ours
+        residual = residual - residual.mean()
+        return residual @ residual / 2 + model.alpha_ * N * np.sum(np.abs(slope * ours) ** q)
+
+    slope = (K @ ours - (K @ ours).mean()) @ targets / np.sum((K @ ours - (K @ ours).mean()) ** 2)
+    least = minimize_scalar(objective, bounds=(0.5 * slope, slope), options={"xatol": 1e-9 * slope})
+    assert model.objective_ == model.path_.objectives[-1] == pytest.approx(least.fun, rel=1e-6)
+    assert model.n_iter_ == len(model.path_.objectives)
+
+
+def test_error_reduction_ratios_are_those_of_all_rows():
+    X, y = sectors()
+    model = ForwardKernelFisher(n_vectors=6).fit(da.from_array(X, chunks=200), da.from_array(y, chunks=200))
+    share = np.mean(y[Samples.of(X).drawn(SAMPLE).rows] == "b")
+    Y = np.where(y == "b", 1 / share, -1 / (1 - share))
+    left = []
+    for k in range(7):
+        K = np.column_stack([np.ones(N), model.kernel_(X, model.vectors_)[:, :k]])
+        left.append(np.sum((Y - K @ np.linalg.lstsq(K, Y, rcond=None)[0]) ** 2) / np.sum(Y**2))
+    np.testing.assert_allclose(model.path_.objectives, left, atol=1e-8)
+    assert sum(model.error_reduction_) == pytest.approx(1 - left[-1])
+
+
+@pytest.mark.parametrize("name", ["fisher", "fisher-recursive", "pca-graph"])
+def test_scatters_are_those_of_all_rows(name, monkeypatch):
+    X, y = three_classes(name)
+    X = X + 1e5  # sums of squares alone would lose ten digits here
+    there = clone(MODELS[name]).fit(da.from_array(X, chunks=400), y)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", N)
+    here = clone(MODELS[name]).fit(X, y)
+    np.testing.assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-8)
+    np.testing.assert_allclose(there.transform(X), here.transform(X), atol=1e-6)
+
+
+def test_mean_of_a_linear_model_on_a_basis(table):
+    X = table[0]
+    model = GraphEmbedding(graph="pca", max_vectors=3, n_components=2).fit(da.from_array(X, chunks=300))
+    np.testing.assert_allclose(model.mean_, X.mean(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("graph", ["lpp", "udp", graphs.MFA(), (None, np.ones((N, N)))])
+def test_graphs_of_pairs_refuse_a_collection(graph, table):
+    X, y, _ = table
+    message = r'GraphEmbedding: X is a Dask collection, and the graph .* of pairs .* use graph="fisher" or "pca"'
+    with pytest.raises(TypeError, match=message):
+        GraphEmbedding(graph=graph).fit(da.from_array(X, chunks=300), y)

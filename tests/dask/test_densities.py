@@ -1,39 +1,20 @@
 """Densities of Dask collections: choices on a sample, moments, weights and EM iterations from all rows."""
 
 import dask.array as da
-import dask.dataframe as dd
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import clone
 
-from fewkern import DensityClassifier, ForwardDensity, ParzenDensity, ReducedSetDensity
+from fewkern import ForwardDensity
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
 from fewkern.density.problem import AllRows
 
 N, SAMPLE, BLOCK = 900, 240, 128
-SETTINGS = {
-    "likelihood": ForwardDensity(max_vectors=6),
-    "bic": ForwardDensity(max_vectors=6, cv=None, scale="whiten"),
-    "unscaled": ForwardDensity(max_vectors=6, scale="none"),
-}
 
 
 @pytest.fixture(scope="module")
 def X():
     return make_banana(N, random_state=1)[0]
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_rows_outside_of_the_sample_count(name, X):
-    outside = np.flatnonzero(~np.isin(np.arange(N), Samples.of(X).drawn(SAMPLE).rows))
-    heavy = np.ones(N)
-    heavy[outside[X[outside, 0] > 0.5]] = 20.0
-    one, two = clone(SETTINGS[name]).fit(X), clone(SETTINGS[name]).fit(X, sample_weight=heavy)
-    right = X[:, 0] > 0.5
-    gain = two.score_samples(X) - one.score_samples(X)
-    assert gain[right].mean() > 0.1 > gain[~right].mean()
 
 
 def test_passes_over_all_rows_raise_their_likelihood(X):
@@ -79,43 +60,6 @@ def test_a_feature_that_is_constant_in_all_rows_or_in_the_sample(X):
     found = AllRows.of(Samples.of(flat), "std").scaling
     assert found.constant == 0
     np.testing.assert_allclose(found.transform, 1 / flat.std(axis=0), rtol=1e-9)
-
-
-def test_unknown_sizes_and_empty_partitions(X):
-    frame = pd.DataFrame(X, columns=["u", "v"])
-    lazy = dd.from_pandas(frame.sort_values("u"), npartitions=6, sort=False)
-    lazy, kept = lazy[lazy.u > 0.2], frame.sort_values("u").query("u > 0.2")
-    here, there = (ForwardDensity(max_vectors=4).fit(rows) for rows in (kept, lazy))
-    np.testing.assert_allclose(there.score_samples(frame), here.score_samples(frame), atol=1e-10)
-    assert list(there.feature_names_in_) == ["u", "v"]
-
-
-@pytest.mark.parametrize(
-    "density", [ForwardDensity(cv=None), ParzenDensity(), ReducedSetDensity(bandwidth="silverman")]
-)
-def test_values_are_lazy_and_of_the_same_kind(density, X):
-    frame = pd.DataFrame(X, columns=["u", "v"])
-    model = density.fit(frame[:200])
-    lazy, lazy_frame = da.from_array(X, chunks=((0, 500, 400), 2)), dd.from_pandas(frame, npartitions=3)
-    bare = clone(density).fit(X[:200])
-    for method in ("score_samples", "pdf", "cdf"):
-        found, series = getattr(bare, method)(lazy), getattr(model, method)(lazy_frame)
-        assert isinstance(found, da.Array)
-        assert isinstance(series, dd.Series)
-        np.testing.assert_array_equal(found.compute(), getattr(bare, method)(X))
-        np.testing.assert_array_equal(series.compute(), getattr(model, method)(frame))
-    assert bare.score(lazy) == pytest.approx(bare.score(X))
-    assert model.score(lazy_frame) == pytest.approx(model.score(frame))
-
-
-def test_a_classifier_of_densities_predicts_lazily(X):
-    y = np.where(X[:, 0] > 0, "right", "left")
-    model = DensityClassifier(estimator=ForwardDensity(max_vectors=2, cv=None)).fit(X[:200], y[:200])
-    lazy = da.from_array(X, chunks=400)
-    for method in ("predict", "predict_proba", "predict_joint_log_proba"):
-        found = getattr(model, method)(lazy)
-        assert isinstance(found, da.Array)
-        np.testing.assert_array_equal(found.compute(), getattr(model, method)(X))
 
 
 def test_bad_collections(X):

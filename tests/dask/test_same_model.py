@@ -21,6 +21,7 @@ from fewkern import (
     SparseKernelFisher,
 )
 from fewkern.arrays import sampling
+from fewkern.core.samples import Samples
 from fewkern.populations import labelled_population
 
 N, SAMPLE, BLOCK = 900, 240, 128
@@ -129,3 +130,16 @@ def test_rows_of_weight_zero_are_absent_and_single_precision_stays(name):
         assert np.all(weights[there.indices_] > 0)
     if hasattr(there, "expansion_") and hasattr(there.expansion_, "coef"):
         assert there.expansion_.coef.dtype == np.float32
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith(("learner", "selector", "svm"))])
+def test_rows_outside_of_the_sample_count(name):
+    """Vectors come from the sample and coefficients from all rows, but for margins, which see the sample alone."""
+    X, y = table(name)
+    sample = Samples.of(X).drawn(SAMPLE).rows
+    weights = np.where(np.isin(np.arange(N), sample) | (X[:, 0] < 0.5), 1.0, 20.0)
+    one, two = (clone(MODELS[name]).fit(da.from_array(X, chunks=300), y, sample_weight=w) for w in (None, weights))
+    here, there = values(one, X), values(two, X)
+    assert np.abs(there - here).max() > 0.01 * np.abs(here).max()
+    if getattr(two, "indices_", None) is not None:
+        assert set(two.indices_) <= set(sample)

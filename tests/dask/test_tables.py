@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from fewkern import FeatureVectorDiscriminant, TableEncoder, TableModel
 from fewkern.arrays import sampling
 from fewkern.arrays.partitions import NeedsMemoryError, PartitionError
-from fewkern.tables.frames import as_parts, draw_rows, fetch_rows
+from fewkern.tables.parts import as_parts, draw_rows, fetch_rows
 
 N, SAMPLE, BLOCK = 800, 200, 128
 
@@ -162,14 +162,6 @@ def test_densities_of_rows_with_gaps_are_no_numbers(frame):
     density = TableModel(task="density", max_vectors=3, drop=("side", "town")).fit(lazy)
     np.testing.assert_allclose(density.score_samples(lazy).compute(), density.score_samples(frame), atol=1e-12)
     assert np.isnan(density.score_samples(lazy).compute()[4])
-
-
-def test_unknown_lengths_and_empty_partitions(frame):
-    lazy = cut(frame, [0, 90, 91, 500])
-    lazy = lazy[lazy["v"] > -1]
-    kept = frame[frame["v"] > -1]
-    one, other = quick().fit(lazy, "side"), quick().fit(cut(kept, []), "side")
-    np.testing.assert_array_equal(one.predict_proba(frame), other.predict_proba(frame))
 
 
 def test_a_pipeline(frame):

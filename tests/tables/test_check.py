@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_moons
 
+from fewkern.arrays import sampling
 from fewkern.tables.check import check_table
-from fewkern.tables.files import open_tables
+from fewkern.tables.parts import open_tables
 from fewkern.tables.resolve import Request
 
 
@@ -117,12 +118,17 @@ def test_the_last_fifth_in_time():
     assert last.value > 2 * last.beside
 
 
-def test_a_table_in_files(tmp_path):
+def test_a_table_in_files(tmp_path, monkeypatch):
     table = clean()
     for k in range(2):
         table.iloc[150 * k : 150 * (k + 1)].to_csv(tmp_path / f"{k}.csv", index=False)
     parts = open_tables([tmp_path / "0.csv", tmp_path / "1.csv"]).frame
     pd.testing.assert_series_equal(check_table(parts, "side").rows["row"], check_table(table, "side").rows["row"])
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 160)
+    some = check_table(parts, "side")
+    assert some.findings == ("160 of 300 rows were drawn and looked at",)
+    drawn = table.iloc[some.rows["row"] - 1].reset_index(drop=True)
+    assert some.rows["given"].tolist() == drawn["side"].tolist()
 
 
 def test_bad_input():

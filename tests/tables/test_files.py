@@ -9,9 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewkern.arrays.frames import FrameParts
-from fewkern.tables import files
-from fewkern.tables.files import find_files, open_tables
-from fewkern.tables.frames import fetch_rows
+from fewkern.tables import parts as in_parts
+from fewkern.tables import text_files
+from fewkern.tables.parts import fetch_rows, find_files, open_tables
+from fewkern.tables.reading import read_table
 
 
 @pytest.fixture
@@ -23,11 +24,6 @@ def frame():
         "name": rng.choice(["ash", "a \"big\" oak", "fir,\nwet"], 60),
         "kind": rng.choice(["a", "b"], 60),
     })  # fmt: skip
-
-
-def texts(frame):
-    """Cells as text, which is what those of text files are."""
-    return frame.astype(object).map(lambda cell: cell if isinstance(cell, str) else str(cell))
 
 
 def test_names_patterns_and_folders(tmp_path, monkeypatch):
@@ -59,48 +55,41 @@ def test_names_that_stand_for_nothing(tmp_path):
         find_files([str(tmp_path)])
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-def test_one_large_file_is_read_in_parts(tmp_path, frame, monkeypatch, suffix):
-    monkeypatch.setattr(files, "STREAM_BYTES", 100)
-    monkeypatch.setattr(files, "PIECE_BYTES", 200)
-    path = tmp_path / f"a{suffix}"
-    if suffix == ".csv":
-        frame.to_csv(path, index=False)
-    else:
-        frame.to_parquet(path, row_group_size=25)
-    parts = open_tables([path]).frame
+def test_a_large_parquet_file_is_read_in_parts(tmp_path, frame, monkeypatch):
+    monkeypatch.setattr(in_parts, "STREAM_BYTES", 100)
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=25)
+    parts = open_tables([tmp_path / "a.parquet"]).frame
     assert isinstance(parts, FrameParts)
-    assert len(parts.parts) > 2
-    pd.testing.assert_frame_equal(texts(fetch_rows(parts)), texts(frame))
-    assert parts.lengths == tuple(len(part.compute()) for part in parts.parts)
+    assert parts.lengths == (25, 25, 10)
+    pd.testing.assert_frame_equal(fetch_rows(parts), frame)
 
 
-def test_text_files_are_cut_where_lines_end(tmp_path, frame, monkeypatch):
-    """Anywhere but inside of quotes, however the pieces fall."""
+MONEY = "".join(f"{k},5;Köln;1.0{k:02d},25;3,5\n" for k in range(40)) + "1;2;3;some words\n" * 60
+TEXTS = {
+    "line breaks in quotes": lambda frame: b"\xef\xbb\xbf" + frame.to_csv(index=False).encode(),
+    "decimal commas but in a column of words": lambda _: f"price;town;sum;text\n{MONEY}".encode("cp1252"),
+    "a title": lambda frame: b"Trees of the town\n\n" + frame.to_csv(index=False).encode(),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_file_in_pieces_has_the_cells_and_notes_of_the_whole(tmp_path, frame, monkeypatch, name):
+    """However the pieces fall; and so has one beside it."""
     path = tmp_path / "a.csv"
-    path.write_bytes(b"\xef\xbb\xbf" + frame.to_csv(index=False).encode())
-    (tmp_path / "b.csv").write_text(frame.head(1).to_csv(index=False))
+    path.write_bytes(TEXTS[name](frame))
+    whole = read_table(path)
+    monkeypatch.setattr(in_parts, "STREAM_BYTES", 100)
     for size in (30, 47, 64, 111, 5000):
-        monkeypatch.setattr(files, "PIECE_BYTES", size)
-        parts = open_tables([path, tmp_path / "b.csv"]).frame
-        pd.testing.assert_frame_equal(texts(fetch_rows(parts)), texts(pd.concat([frame, frame[:1]], ignore_index=True)))
-
-
-def test_separators_decimal_commas_and_encodings(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "PIECE_BYTES", 64)
-    rows = "".join(f"{k},5;Köln;1.0{k:02d},25;3,5\n" for k in range(40))
-    for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_bytes(("price;town;sum;text\n" + rows + "1;2;3;some words\n" * 60).encode("cp1252"))
-    table = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
-    assert "the text is not UTF-8: read as Windows-1252" in table.notes
-    assert "read with the separator ';' and decimal commas" in table.notes
-    found = fetch_rows(table.frame)
-    assert found["price"][:2].tolist() == ["0.5", "1.5"]
-    assert found["town"][0] == "Köln"
-    assert found["sum"][1] == "1001.25"
-    assert found["text"][0] == "3,5"  # a column of words stays as it is, in every piece
-    with pytest.raises(ValueError, match=r"decimal must be"):
-        open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], decimal="x")
+        monkeypatch.setattr(text_files, "PIECE_BYTES", size)
+        for paths in ([path], [path, path]):
+            found = open_tables(paths)
+            expected = pd.concat([whole.frame] * len(paths), ignore_index=True)
+            pd.testing.assert_frame_equal(fetch_rows(found.frame), expected)
+            assert found.notes == whole.notes
+            assert found.frame.lengths == tuple(len(part.compute()) for part in found.frame.parts)
+    assert len(found.frame.parts) >= 2
+    again = open_tables([path, path], text_files.Marks(skip=2 * (name == "a title")))
+    assert fetch_rows(again.frame).equals(expected)
 
 
 def test_columns_in_another_order_and_numbers_of_other_sizes(tmp_path, frame):
@@ -155,7 +144,7 @@ def test_files_that_cannot_be_read(tmp_path, names, content, message):
 
 def test_a_line_that_is_wrong_far_down_is_named_by_its_piece(tmp_path, monkeypatch):
     (tmp_path / "c.csv").write_text("x,y\n1,2\n1,2,3\n")
-    monkeypatch.setattr(files, "_HEAD_BYTES", 10)
+    monkeypatch.setattr(text_files, "_HEAD_BYTES", 10)
     with pytest.raises(ValueError, match=r"c.csv, bytes 4 to 14: this piece cannot be read as a table: line 3 has 3 c"):
         fetch_rows(open_tables([tmp_path / "c.csv", tmp_path / "c.csv"]).frame)
 
@@ -178,20 +167,6 @@ def test_without_dask(tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r"several files, .* through Dask, which needs dask and distributed: pip"):
         open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert len(open_tables([tmp_path / "a.csv"]).frame) == 1
-
-
-def test_titles_of_large_files(tmp_path, frame, monkeypatch):
-    """Pieces of a file begin below the header, whatever is above it, and so do those of the files beside it."""
-    for name, rows in (("a.csv", frame.iloc[:40]), ("b.csv", frame.iloc[40:])):
-        (tmp_path / name).write_text("Trees of the town\n\n" + rows.to_csv(index=False))
-    monkeypatch.setattr(files, "PIECE_BYTES", 200)
-    found = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"])
-    assert len(found.frame.parts) > 3
-    assert fetch_rows(found.frame).to_dict("list") == texts(frame).to_dict("list")
-    assert "the header is in line 3" in found.notes[-1]
-    same = open_tables([tmp_path / "a.csv", tmp_path / "b.csv"], skip=2)
-    assert fetch_rows(same.frame).equals(fetch_rows(found.frame))
-    assert same.notes == ()
 
 
 def test_files_of_other_kinds_are_read_whole(tmp_path, frame):

@@ -8,9 +8,9 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics import r2_score, root_mean_squared_error
 
 from fewkern.reporting.evaluation import normal_log_density, wilson
+from fewkern.tables.fitting import contradiction
 from fewkern.tables.judgement import (
     HeldOutRows,
-    contradiction,
     judge_classes,
     judge_density,
     judge_fit,

@@ -15,9 +15,8 @@ from sklearn.model_selection import cross_val_score
 import fewkern
 from fewkern import TableModel
 from fewkern.datasets import make_sinc
-from fewkern.tables import fitting
+from fewkern.tables import BY_CLASS, MODELS, fitting
 from fewkern.tables.encoder import TableWarning
-from fewkern.tables.tasks import BY_CLASS, MODELS
 from tests.tables.examples import banana, messy
 
 QUICK = {"max_vectors": 8, "holdout": 0}

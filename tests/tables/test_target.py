@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewkern.tables.target import guess_task, resolve_target, target_values
+from fewkern.tables.predicting import target_values
+from fewkern.tables.schema import guess_task, resolve_target
 
 
 @pytest.mark.parametrize(

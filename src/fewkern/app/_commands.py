@@ -8,8 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from fewkern import __version__
-from fewkern.app._options import (
+from fewkern.app._terminal import (
     MANY,
+    MODEL,
+    PAGE,
+    PICTURE,
+    TABLE,
     TABLES,
     Drop,
     Exported,
@@ -20,27 +24,18 @@ from fewkern.app._options import (
     MergeSpellings,
     ModelFile,
     NoFormulas,
+    Outputs,
     Quiet,
     Reading,
-    SameTable,
     Task,
     given,
     grouped,
-)
-from fewkern.app._terminal import (
-    MODEL,
-    PAGE,
-    PICTURE,
-    TABLE,
-    Outputs,
-    open_files,
-    read_one,
+    read_tables,
     say,
     show_line,
     shows_progress,
     warnings_as_notes,
     work,
-    write_frames,
 )
 
 app = typer.Typer(
@@ -93,10 +88,8 @@ def fit(
 ) -> None:
     """Fit a model to a table, and show how good and how small it is."""
     with work() as outputs:
-        from fewkern.tables.files import find_files
-
         # before the work, not after it
-        files = outputs.reads(*find_files(tables or ()))
+        files = outputs.tables(tables or ())
         model_file = outputs.claim(model_file, MODEL)
         picture = outputs.claim(picture or model_file.with_suffix(".png"), PICTURE)
         report = None if report is None else outputs.claim(report, PAGE)
@@ -110,7 +103,7 @@ def fit(
             if not quiet and not json:
                 show_line("No table given: fitting the embedded example (2,000 points in two interlocked crescents).")
         else:
-            frame = open_files(files, given(reading), quiet)
+            frame = read_tables(files, reading, quiet)
         asked = TableModel(**given(fitting), verbose=shows_progress(quiet))
         named = target[0] if target and len(target) == 1 else target or None
         with warnings_as_notes(quiet):
@@ -153,20 +146,19 @@ def check(
 ) -> None:
     """Look for problems in a table: suspicious rows, copies, columns, and the order of rows."""
     with work() as outputs:
-        from fewkern.tables.files import find_files
-
-        files = outputs.reads(*find_files(tables))
+        files = outputs.tables(tables)
         ranked = None if ranked is None else outputs.claim(ranked, TABLE)
+        from fewkern.app import jobs
         from fewkern.tables.check import check_table
         from fewkern.tables.resolve import Request
 
-        frame = open_files(files, given(reading), quiet=False)
+        frame = read_tables(files, reading)
         asked = Request(task=str(task), drop=tuple(drop or ()), groups=groups, merge_spellings=merge_spellings)
         with warnings_as_notes():
             found = check_table(frame, target, asked)
         show_line(found.text(count))
         if ranked is not None:
-            outputs.write(ranked, lambda path: write_frames([found.rows], path, no_formulas))
+            outputs.write(ranked, lambda path: jobs.write_frames([found.rows], path, no_formulas))
             _written(outputs)
 
 
@@ -192,22 +184,20 @@ def predict(
 ) -> None:
     """Predict for the rows of a table."""
     with work(model) as outputs:
-        from fewkern.tables.files import find_files
-
-        files = outputs.reads(*find_files(tables))
+        files = outputs.tables(tables)
         folder = target is not None and not target.suffix and len(files) > 1
         if target is not None:
             target = outputs.claim_folder(target) if folder else outputs.claim(target, TABLE)
         from fewkern.app import jobs
 
         found = jobs.load_table_model(model)
-        frame = open_files(files, given(reading), quiet)
+        frame = read_tables(files, reading, quiet)
         predictions = jobs.Predictions(found, frame, extra, shows_progress(quiet))
         with warnings_as_notes(quiet):
             if target is None:
-                write_frames(predictions, None, no_formulas)
+                jobs.write_frames(predictions, None, no_formulas)
             else:
-                outputs.write(target, lambda path: write_frames(predictions, path, no_formulas))
+                outputs.write(target, lambda path: jobs.write_frames(predictions, path, no_formulas))
         notes = [*predictions.notes, *(f"written: {name}" for name in outputs.written)]
         for note in [*notes, *jobs.score_line(found, predictions.tally)]:
             say(note, quiet)
@@ -217,7 +207,7 @@ def predict(
 @grouped
 def explain(
     model: ModelFile,
-    table: SameTable,
+    table: Annotated[Path, typer.Argument(help=f"A table with the same columns: {TABLES}")],
     *,
     row: Annotated[int, typer.Option(min=1, help="Which row of the table, counted from 1, as check does.")],
     picture: Annotated[Path | None, typer.Option("--out", help="Also draw it: PNG, PDF or SVG file.")] = None,
@@ -230,7 +220,7 @@ def explain(
             picture = outputs.claim(picture, PICTURE)
         from fewkern.app import jobs
 
-        found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
+        found, frame = jobs.load_table_model(model), read_tables([table], reading, quiet, whole=True)
         with warnings_as_notes(quiet):
             steps = jobs.waterfall_of(found, frame, row)
         for line in jobs.step_lines(steps):
@@ -293,7 +283,7 @@ def report(
         page = outputs.claim(page, PAGE)
         from fewkern.app import jobs
 
-        found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
+        found, frame = jobs.load_table_model(model), read_tables([table], reading, quiet, whole=True)
         with warnings_as_notes(quiet):
             settings = jobs.report_settings([table])
             outputs.write(page, lambda path: found.report(jobs.counted(frame), path, settings=settings))
@@ -350,7 +340,7 @@ def compress(
         target = outputs.claim(target, MODEL)
         from fewkern.app import jobs
 
-        found, frame = jobs.load_table_model(model), read_one(table, given(reading), quiet)
+        found, frame = jobs.load_table_model(model), read_tables([table], reading, quiet, whole=True)
         with warnings_as_notes(quiet):
             short = found.compress(frame, n_vectors=vectors, tolerance=tolerance, verbose=shows_progress(quiet))
         if not quiet:

@@ -1,11 +1,10 @@
-"""The terminal and the files of a command: notes, errors in one line, tables that it reads, results that it writes."""
+"""What a command takes from its caller, and what it shows: options, notes, errors in one line, tables and outputs."""
 
 from __future__ import annotations
 
-import gzip
+import inspect
 import os
 import platform
-import re
 import secrets
 import shlex
 import shutil
@@ -13,15 +12,18 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from fewkern import __version__
 from fewkern.arrays.progress import printable
+from fewkern.tables import MODELS, TASKS
 
 MODEL, PAGE, PICTURE = (".npz",), (".html", ".htm"), (".png", ".pdf", ".svg")
 TABLE = (".csv", ".tsv", ".csv.gz", ".parquet", ".pq")
@@ -29,9 +31,152 @@ _HINTS = dict.fromkeys(
     (".onnx", ".c", ".ino", ".js", ".mjs", ".sql"), "'fewkern export' writes ONNX, C, JavaScript and SQL"
 )
 _HINTS |= {".xlsx": "a spreadsheet program reads .csv", ".xls": "a spreadsheet program reads .csv"}
-# How formulas begin in spreadsheet programs, and texts that begin so and are none.
-_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n")
-_NUMBER = re.compile(r"[-+][\d.,]+(e[-+]?\d+)?%?", re.IGNORECASE)
+
+# Options with choices: typer wants an enumeration, a type checker wants to see its members in the source.
+if TYPE_CHECKING:
+    Task = str
+    Model = str
+    Prefer = str
+    ClassWeight = str
+    Dtype = str
+else:
+
+    def _choice(name: str, values: list[str]) -> type[StrEnum]:
+        """An option that accepts these values, for typer."""
+        return StrEnum(name, {value.replace("-", "_"): value for value in values})
+
+    Task = _choice("Task", ["auto", *TASKS])
+    Model = _choice("Model", ["auto", *dict.fromkeys(model for models in MODELS.values() for model in models)])
+    Prefer = _choice("Prefer", ["balanced", "accurate", "sparse"])
+    ClassWeight = _choice("ClassWeight", ["balanced"])
+    Dtype = _choice("Dtype", ["float", "double", "int16"])
+
+TABLES = "CSV, TSV, JSON, Parquet, NPZ or Excel (.xlsx), also .gz; - is standard input."
+MANY = "Several files, a folder or a pattern in quotes are one table, which need not fit into memory."
+
+ModelFile = Annotated[Path, typer.Argument(help="A model file written by fit.")]
+Groups = Annotated[
+    str | None, typer.Option(help="Column that says which rows belong together: whole groups are held out.")
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
+MergeSpellings = Annotated[
+    bool, typer.Option("--merge-spellings", help="Take spellings such as Yes, yes and Y as one class or category.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no summary; errors are still shown.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+NoFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--no-formulas", help="Write an apostrophe before texts that a spreadsheet program would take for formulas."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a text file or a workbook is read; what is not given is detected."""
+
+    sep: Annotated[
+        str | None, typer.Option(help="Separator of a text file, such as ';' or tab (detected by default).")
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal mark of a text file, '.' or ',' (detected by default).")
+    ] = None
+    skip: Annotated[
+        int | None, typer.Option(min=0, help="Lines above the header of a text file or workbook (detected by default).")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What to fit: the parameters of a :class:`~fewkern.TableModel`, under their names."""
+
+    task: Annotated[Task, typer.Option(help="What to do with the table.")] = "auto"
+    model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = "auto"
+    prefer: Annotated[Prefer, typer.Option(help="Size of the model (where it has the choice).")] = "balanced"
+    n_vectors: Annotated[int | None, typer.Option(min=1, help="Number of vectors to keep.")] = None
+    max_vectors: Annotated[int | None, typer.Option(min=1, help="Largest number of vectors to keep.")] = None
+    class_weight: Annotated[
+        ClassWeight | None, typer.Option(help="Let every class count the same, however rare it is.")
+    ] = None
+    n_components: Annotated[int | None, typer.Option(min=1, help="Components (--task reduce; 2 by default).")] = None
+    drop: Drop = None
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column to use although it looks like an index, a key or names.")
+    ] = None
+    merge_spellings: MergeSpellings = False
+    holdout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of rows held out to measure the error.")] = 0.2
+    random_state: Annotated[int, typer.Option("--seed", help="Seed of all random choices.")] = 0
+
+
+@dataclass(frozen=True)
+class ExtraColumns:
+    """The columns that are written beside the predictions."""
+
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column of probability per class.")] = False
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Add the ends of intervals that contain this share of the true numbers, e.g. 0.9."),
+    ] = None
+    sets: Annotated[
+        float | None,
+        typer.Option(help="Add a set of classes that contains the right one with this probability, e.g. 0.9."),
+    ] = None
+    novelty: Annotated[
+        bool, typer.Option("--novelty", help="Add how unlike the training rows a row is, and whether it is novel.")
+    ] = False
+    with_input: Annotated[bool, typer.Option("--with-input", help="Put the columns of the table first.")] = False
+    id: Annotated[str | None, typer.Option("--id", help="Put this column of the table first.")] = None
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What else an exported model computes, and how its numbers are stored."""
+
+    dtype: Annotated[
+        Dtype | None, typer.Option(help="Type of all numbers (by default float in ONNX, double in C; int16 in C).")
+    ] = None
+    name: Annotated[str | None, typer.Option(help="C: begins the name of every function (default: model).")] = None
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Also intervals, or sets of classes, that contain the truth with this probability, e.g. 0.9."
+        ),
+    ] = None
+    false_alarms: Annotated[
+        float | None,
+        typer.Option(help="Also novelty, and the threshold that this share of ordinary rows exceeds, e.g. 0.05."),
+    ] = None
+    explain: Annotated[bool, typer.Option("--explain", help="C: also the share of every column.")] = False
+
+
+def given(options: Any) -> dict[str, Any]:
+    """The options of a group that have a value, as keyword arguments of a function."""
+    found = {name: value for name, value in asdict(options).items() if value is not None}
+    plain = {name: value.value if isinstance(value, Enum) else value for name, value in found.items()}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer takes it: in place of every parameter that is a group of options, one parameter per option."""
+    groups: dict[str, Any] = {}
+    flat: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        own = [parameter]
+        if is_dataclass(group := parameter.annotation):
+            groups[parameter.name] = group
+            hints = get_type_hints(group, include_extras=True)
+            own = [p.replace(annotation=hints[name]) for name, p in inspect.signature(group).parameters.items()]  # type: ignore[arg-type]
+        flat += [p.replace(kind=p.KEYWORD_ONLY) for p in own]
+
+    def called(**values: Any) -> None:
+        made = {name: group(**{f.name: values.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
+        command(**values, **made)
+
+    called.__name__, called.__doc__ = command.__name__, command.__doc__
+    called.__annotations__ = {p.name: p.annotation for p in flat}
+    called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    return called
 
 
 def say(text: str, quiet: bool = False) -> None:
@@ -76,23 +221,16 @@ def warnings_as_notes(quiet: bool = False) -> Iterator[None]:
         say(text, quiet)
 
 
-def read_one(table: Path, marks: Mapping[str, Any], quiet: bool) -> Any:
-    """One table in memory; ``marks`` are separator, decimal mark and lines to skip."""
-    from fewkern.tables.reading import read_table
+def read_tables(files: Sequence[Path], reading: Reading, quiet: bool = False, *, whole: bool = False) -> Any:
+    """One table from files, in memory or in parts; ``whole``: from the only one, in memory."""
+    from fewkern.tables.parts import open_tables
+    from fewkern.tables.reading import read_file
+    from fewkern.tables.text_files import marks_of
 
-    return _noted(table, read_table(table, **marks), quiet)
-
-
-def open_files(files: tuple[Path, ...], marks: Mapping[str, Any], quiet: bool) -> Any:
-    """One table from files, in memory or in parts."""
-    from fewkern.tables.files import open_tables
-
-    return _noted(files[0], open_tables(files, **marks, verbose=shows_progress(quiet)), quiet)
-
-
-def _noted(table: Path, found: Any, quiet: bool) -> Any:
+    marks = marks_of(**asdict(reading))
+    found = read_file(files[0], marks) if whole else open_tables(files, marks, shows_progress(quiet))
     for note in found.notes:
-        say(f"{table}: {note}", quiet)
+        say(f"{files[0]}: {note}", quiet)
     return found.frame
 
 
@@ -148,10 +286,17 @@ class Outputs:
         self._waiting: dict[Path, Path] | None = None
         self.reads(*inputs)
 
-    def reads(self, *paths: Path) -> tuple[Path, ...]:
+    def reads(self, *paths: Path) -> None:
         """Files that the command reads, and so must not write."""
         self._taken += [(path, "that is the file to read") for path in paths if str(path) != "-"]
-        return paths
+
+    def tables(self, names: Sequence[str]) -> tuple[Path, ...]:
+        """The files that are meant by the names, patterns and folders of tables that the command reads."""
+        from fewkern.tables.parts import find_files
+
+        files = find_files(names)
+        self.reads(*files)
+        return files
 
     def claim_folder(self, path: Path) -> Path:
         """Check a folder before the work: that it is new or empty, and can be made."""
@@ -222,80 +367,3 @@ def _same(one: Path, other: Path) -> bool:
         return os.path.samefile(one, other)
     except OSError:  # one of them is not there yet
         return os.path.realpath(one) == os.path.realpath(other)
-
-
-def write_frames(frames: Iterable[Any], path: Path | None, no_formulas: bool = False) -> None:
-    """Write the parts of a table to a file, to a folder of Parquet files, or as CSV to standard output.
-
-    ``no_formulas``: texts that a spreadsheet program would take for formulas get an apostrophe.
-    """
-    from fewkern.io.archive import write_atomically
-
-    frames = _without_formulas(frames) if no_formulas else frames
-    if path is None:
-        for k, frame in enumerate(frames):
-            text = frame.to_csv(index=False, header=k == 0)  # as it is for other programs, escaped on a terminal
-            sys.stdout.write(printable(text, keep="\r\n\t") if sys.stdout.isatty() else text)
-        sys.stdout.flush()
-    elif not path.suffix:
-        _write_folder(frames, path)
-    elif path.suffix.lower() in (".parquet", ".pq"):
-        write_atomically(path, lambda handle: _write_parquet(frames, handle))
-    else:
-        write_atomically(path, lambda handle: _write_text(frames, handle, path.name.lower()))
-
-
-def _write_text(frames: Iterable[Any], handle: Any, name: str) -> None:
-    packed = gzip.GzipFile(fileobj=handle, mode="wb", filename="", mtime=0) if name.endswith(".gz") else None
-    for k, frame in enumerate(frames):
-        frame.to_csv(packed or handle, index=False, sep="\t" if name.endswith(".tsv") else ",", header=k == 0)
-    if packed is not None:
-        packed.close()
-
-
-def _write_parquet(frames: Iterable[Any], handle: Any) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    writer = None
-    try:
-        for frame in frames:
-            schema = None if writer is None else writer.schema
-            try:
-                table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
-            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-                raise ValueError(
-                    f"the columns of the parts do not go into one Parquet file ({error}); write .csv, or a folder."
-                ) from error
-            writer = writer or pq.ParquetWriter(handle, table.schema)
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-def _write_folder(frames: Iterable[Any], path: Path) -> None:
-    """A Parquet file for every part; the folder has its name once all are there."""
-    part = path.with_name(f".fewkern-{secrets.token_hex(8)}.part")
-    part.mkdir()
-    try:
-        for k, frame in enumerate(frames):
-            frame.to_parquet(part / f"part-{k:05d}.parquet", index=False)
-        if path.exists():
-            path.rmdir()  # it was empty when the work began
-        part.rename(path)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
-
-
-def _without_formulas(frames: Iterable[Any]) -> Iterator[Any]:
-    """The frames with an apostrophe before every name and text that a spreadsheet program would take for a formula."""
-    for frame in frames:
-        words = frame.select_dtypes(["object", "string", "category"])
-        yield frame.assign(**words.astype(object).map(_as_text)).rename(columns=_as_text)
-
-
-def _as_text(cell: Any) -> Any:
-    formula = isinstance(cell, str) and cell.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(cell)
-    return f"'{cell}" if formula else cell

@@ -1,12 +1,15 @@
-"""What the commands add to a :class:`TableModel`: the embedded table, predictions as a table, scores, pictures."""
+"""What the commands add to a :class:`TableModel`: the embedded table, files of predictions, scores, pictures."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import secrets
 import shlex
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewkern.arrays.frames import FrameParts
+from fewkern.arrays.progress import printable
 from fewkern.base import path_of, vectors_moved
 from fewkern.datasets import make_banana
 from fewkern.io import load
@@ -24,16 +28,20 @@ from fewkern.reporting import ReportSettings
 from fewkern.reporting.evaluation import wilson
 from fewkern.reporting.formatting import number, percent, plural
 from fewkern.tables.columns import Encoded
-from fewkern.tables.frames import cut_short, draw_rows, fetch_rows, nearest
 from fewkern.tables.model import TableModel
-from fewkern.tables.predicting import note_on_gaps
-from fewkern.tables.target import known_targets, resolve_target
+from fewkern.tables.parts import draw_rows, fetch_rows
+from fewkern.tables.predicting import known_targets, note_on_gaps
+from fewkern.tables.reading import cut_short, nearest
+from fewkern.tables.schema import resolve_target
 
 if TYPE_CHECKING:
-    from fewkern.app._options import ExtraColumns
+    from fewkern.app._terminal import ExtraColumns
 
 # Points that a picture of a table in parts shows.
 _PICTURE_ROWS = 5_000
+# How formulas begin in spreadsheet programs, and texts that begin so and are none.
+_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[-+][\d.,]+(e[-+]?\d+)?%?", re.IGNORECASE)
 
 
 def embedded_table() -> Any:
@@ -119,13 +127,11 @@ class Tally:
     """Errors of the predictions for some rows; tallies of the parts of a table are merged by ``+``."""
 
     count: int = 0
-    wrong: int = 0
-    """Predictions that are not the target."""
-    squares: float = 0.0
-    """Sum of the squared errors of numbers."""
+    loss: float = 0.0
+    """Predictions that are not the target, or the sum of the squared errors of numbers."""
     mean: float = 0.0
     spread: float = 0.0
-    """Sum of the squared distances of the targets from their mean."""
+    """Sum of the squared distances of numbers from their mean."""
 
     @classmethod
     def of(cls, model: TableModel, frame: Any, columns: dict[str, Any]) -> Tally:
@@ -135,15 +141,15 @@ class Tally:
             return cls()
         truth, predicted = known_targets(model.truth(frame), columns[model.target_])
         if model.task_ == "classify" or not len(truth):
-            return cls(len(truth), int(np.sum(truth != predicted)))
+            return cls(len(truth), float(np.sum(truth != predicted)))
         mean = float(np.mean(truth))
-        return cls(len(truth), 0, float(np.sum((truth - predicted) ** 2)), mean, float(np.sum((truth - mean) ** 2)))
+        return cls(len(truth), float(np.sum((truth - predicted) ** 2)), mean, float(np.sum((truth - mean) ** 2)))
 
     def __add__(self, other: Tally) -> Tally:
         count = self.count + other.count
         share, apart = other.count / max(count, 1), other.mean - self.mean
         spread = self.spread + other.spread + apart**2 * self.count * share
-        return Tally(count, self.wrong + other.wrong, self.squares + other.squares, self.mean + share * apart, spread)
+        return Tally(count, self.loss + other.loss, self.mean + share * apart, spread)
 
 
 def score_line(model: TableModel, tally: Tally) -> list[str]:
@@ -151,12 +157,13 @@ def score_line(model: TableModel, tally: Tally) -> list[str]:
     if not tally.count:
         return []
     if model.task_ == "classify":
-        low, high = wilson(tally.wrong, tally.count)
-        share = f"{percent(tally.wrong / tally.count)}; 95% CI {percent(low).removesuffix('%')}–{percent(high)}"
-        score = f"{tally.wrong:,} of {tally.count:,} rows are wrong ({share})"
+        wrong = int(tally.loss)
+        low, high = wilson(wrong, tally.count)
+        share = f"{percent(wrong / tally.count)}; 95% CI {percent(low).removesuffix('%')}–{percent(high)}"
+        score = f"{wrong:,} of {tally.count:,} rows are wrong ({share})"
     else:
-        r2 = f", R² {1 - tally.squares / tally.spread:.3f}" if tally.spread else ""
-        score = f"RMSE {number((tally.squares / tally.count) ** 0.5, 4)}{r2} on {tally.count:,} rows"
+        r2 = f", R² {1 - tally.loss / tally.spread:.3f}" if tally.spread else ""
+        score = f"RMSE {number((tally.loss / tally.count) ** 0.5, 4)}{r2} on {tally.count:,} rows"
     return [f"the table has the target {model.target_!r}: {score}"]
 
 
@@ -203,6 +210,81 @@ class Predictions:
             for first, *others in self._remarks.values()
         ]
         return cut_short(notes, "remarks on the columns")
+
+
+def write_frames(frames: Iterable[Any], path: Path | None, no_formulas: bool = False) -> None:
+    """Write the parts of a table to a file, to a folder of Parquet files, or as CSV to standard output.
+
+    ``no_formulas``: texts that a spreadsheet program would take for formulas get an apostrophe.
+    """
+    frames = _without_formulas(frames) if no_formulas else frames
+    if path is None:
+        for k, frame in enumerate(frames):
+            text = frame.to_csv(index=False, header=k == 0)  # as it is for other programs, escaped on a terminal
+            sys.stdout.write(printable(text, keep="\r\n\t") if sys.stdout.isatty() else text)
+        sys.stdout.flush()
+    elif not path.suffix:
+        _write_folder(frames, path)
+    elif path.suffix.lower() in (".parquet", ".pq"):
+        write_atomically(path, lambda handle: _write_parquet(frames, handle))
+    else:
+        write_atomically(path, lambda handle: _write_text(frames, handle, path.name.lower()))
+
+
+def _write_text(frames: Iterable[Any], handle: Any, name: str) -> None:
+    packed = gzip.GzipFile(fileobj=handle, mode="wb", filename="", mtime=0) if name.endswith(".gz") else None
+    for k, frame in enumerate(frames):
+        frame.to_csv(packed or handle, index=False, sep="\t" if name.endswith(".tsv") else ",", header=k == 0)
+    if packed is not None:
+        packed.close()
+
+
+def _write_parquet(frames: Iterable[Any], handle: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    try:
+        for frame in frames:
+            schema = None if writer is None else writer.schema
+            try:
+                table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise ValueError(
+                    f"the columns of the parts do not go into one Parquet file ({error}); write .csv, or a folder."
+                ) from error
+            writer = writer or pq.ParquetWriter(handle, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _write_folder(frames: Iterable[Any], path: Path) -> None:
+    """A Parquet file for every part; the folder has its name once all are there."""
+    part = path.with_name(f".fewkern-{secrets.token_hex(8)}.part")
+    part.mkdir()
+    try:
+        for k, frame in enumerate(frames):
+            frame.to_parquet(part / f"part-{k:05d}.parquet", index=False)
+        if path.exists():
+            path.rmdir()  # it was empty when the work began
+        part.rename(path)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def _without_formulas(frames: Iterable[Any]) -> Iterator[Any]:
+    """The frames with an apostrophe before every name and text that a spreadsheet program would take for a formula."""
+    for frame in frames:
+        words = frame.select_dtypes(["object", "string", "category"])
+        yield frame.assign(**words.astype(object).map(_as_text)).rename(columns=_as_text)
+
+
+def _as_text(cell: Any) -> Any:
+    formula = isinstance(cell, str) and cell.startswith(_BEGINNINGS) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if formula else cell
 
 
 def picture_rows(model: TableModel, table: Any) -> Any:

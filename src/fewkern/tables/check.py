@@ -18,13 +18,13 @@ from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
 from fewkern.reporting.evaluation import Counted
 from fewkern.reporting.formatting import label, number, percent, plural
-from fewkern.tables.cells import days
-from fewkern.tables.columns import CategoryColumn
+from fewkern.tables.cells import pandas
+from fewkern.tables.columns import CategoryColumn, days
 from fewkern.tables.encoder import TableEncoder
 from fewkern.tables.fitting import learn_columns
-from fewkern.tables.frames import as_frame, as_parts, cut_short, draw_rows, fetch_rows, listed, pandas
-from fewkern.tables.judgement import notes_on_leakage
-from fewkern.tables.resolve import Job, Request, group_column, resolve
+from fewkern.tables.parts import as_parts, draw_rows, fetch_rows
+from fewkern.tables.reading import as_frame, cut_short, listed
+from fewkern.tables.resolve import Job, Request, group_column, notes_on_leakage, resolve
 
 # A column is nearly constant if one value fills this share of the rows.
 _CONSTANT_SHARE = 0.99

@@ -17,9 +17,10 @@ from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.core.expansion import Prepared, Standardization
 from fewkern.io.plan import Copy, Inputs, Lookup
-from fewkern.tables.cells import text_of_day, texts
-from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, NumberColumn
-from fewkern.tables.frames import as_dask_frame, as_frame, as_parts, cut_short, draw_rows, listed, nearest, pandas
+from fewkern.tables.cells import pandas, texts
+from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, NumberColumn, text_of_day
+from fewkern.tables.parts import as_dask_frame, as_parts, draw_rows
+from fewkern.tables.reading import as_frame, cut_short, listed, nearest
 from fewkern.tables.schema import Schema, infer_schema
 
 
@@ -221,6 +222,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.cumsum([len(column.features) for column in self.columns_])
 
     @property
+    def log_unit(self) -> float:
+        """What makes a log density one per unit of the columns of the table, not of the standardized ones."""
+        return -float(np.log(self.scale_).sum())
+
+    @property
     def columns(self) -> list[str]:
         """Names of the columns that are used."""
         return [column.name for column in self.columns_]
@@ -296,10 +302,10 @@ def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepar
     if texts:
         notes.append("A missing category is a text that is none of the categories.")
     standard = Standardization(np.asarray(encoder.mean_, float), 1.0 / np.asarray(encoder.scale_, float))
-    # per unit of the columns of the table, not of the standardized ones
-    log_unit = -float(np.log(encoder.scale_).sum())
     inputs = Inputs(len(names), tuple(parts), texts) if fill else None
-    return Prepared(estimator, standard, tuple(names), log_unit, tuple(notes), inputs, partial(_inputs_of, encoder))
+    return Prepared(
+        estimator, standard, tuple(names), encoder.log_unit, tuple(notes), inputs, partial(_inputs_of, encoder)
+    )
 
 
 def _inputs_of(encoder: TableEncoder, X: Any) -> Any:

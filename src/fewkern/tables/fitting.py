@@ -1,4 +1,4 @@
-"""From a resolved job to a fitted model: the error on held-out rows, then the fit to all rows.
+"""From a resolved job to a fitted model and its facts: the error on held-out rows, then the fit to all rows.
 
 Of a table that does not fit into memory rows are drawn. What columns and target are is decided on them, by the same
 functions as for a table in memory, and some of them are held out. All others are fitted, part by part.
@@ -15,30 +15,33 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from fewkern.arrays import sampling
 from fewkern.arrays.frames import FrameParts, read_once
-from fewkern.arrays.namespace import Array
+from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
+from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.reporting.evaluation import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
+from fewkern.tables.cells import pandas
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, named
-from fewkern.tables.frames import draw_rows, fetch_rows, pandas
 from fewkern.tables.judgement import (
+    FitFacts,
     HeldOutRows,
     Judgement,
-    contradiction,
     judge_density,
     judge_fit,
     judge_held_out,
-    notes_on_leakage,
+    measure_text,
+    split_rows,
 )
-from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, resolve
-from fewkern.tables.target import left_out, target_values, weight_values
+from fewkern.tables.parts import draw_rows, fetch_rows
+from fewkern.tables.predicting import target_values
+from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, notes_on_leakage, resolve, weight_values
+from fewkern.tables.schema import left_out
 
 # From this number of rows on, the model whose error was measured is kept: the rows held out would hardly change it, and
 # the fit takes half as long.
@@ -46,8 +49,8 @@ _KEEP_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class Part:
-    """A model of some of the rows of a job."""
+class FittedTable:
+    """A model of the rows of a job, or of some of them, with its error and its notes."""
 
     encoder: TableEncoder
     estimator: Any
@@ -57,20 +60,12 @@ class Part:
     count: int
     """Rows that it was fitted to, in memory or not."""
     kept: Array | None
-    """Which rows of the part became vectors, or where these started; None where that is not known."""
-    seconds: float
-
-
-@dataclass(frozen=True)
-class FittedTable:
-    """A fitted model, its error and its notes."""
-
-    part: Part
-    held_out: HeldOutRows | None
-    judgement: Judgement | None
+    """Which of the rows in memory became vectors, or where these started; None where that is not known."""
     seconds: tuple[float, ...]
     """Of the check on rows held out, if there was one, and of the fit."""
-    notes: tuple[str, ...]
+    held_out: HeldOutRows | None = None
+    judgement: Judgement | None = None
+    notes: tuple[str, ...] = ()
 
 
 def fit_job(job: Job, parts: FrameParts | None = None, lacking: int = 0) -> FittedTable:
@@ -89,24 +84,26 @@ def fit_job(job: Job, parts: FrameParts | None = None, lacking: int = 0) -> Fitt
     held_out, judgement = None, None
     with _expected_warnings(job):
         with titled(title if parts is None else f"{parts.n:,} rows"):
-            part = _fit(job, train) if parts is None else _fit_all(job, train, test, parts, lacking)
-        seconds = [part.seconds]
+            found = _fit(job, train) if parts is None else _fit_all(job, train, test, parts, lacking)
         if test is not None:
-            held_out, judgement = _judge_part(job, part, test)
-            why += _leak(job, part, test, judgement)
+            held_out, judgement = _judge_held_out(job, found, test)
+            why += _leak(job, found, test, judgement)
         if not once:
             with titled(f"2/2 all {len(complete):,} rows"):
-                part = _fit(job, complete)
-            seconds.append(part.seconds)
+                again = _fit(job, complete)
+            found = replace(again, seconds=found.seconds + again.seconds)
         elif test is not None and parts is None:
             notes.append(
                 f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others "
                 "(holdout 0, --holdout 0, fits all rows)"
             )
-    judgement = judgement or _judge_itself(job, part)
-    doubts = contradiction(judgement, own_error(job, part.estimator))
-    said = _all_notes(job, part, [*notes, *why, *doubts])
-    return FittedTable(part, held_out, judgement, tuple(seconds), said)
+    judgement = judgement or _judge_itself(job, found)
+    notes += why + contradiction(judgement, own_error(job, found.estimator))
+    if getattr(path_of(found.estimator), "open_end", False):
+        falling = "the error was still falling at the budget of vectors"
+        notes.append(f"{falling}: prefer='accurate' or a larger max_vectors may help")
+    said = (*job.notes, *found.encoder.notes_, *notes)
+    return replace(found, held_out=held_out, judgement=judgement, notes=said)
 
 
 @contextmanager
@@ -132,26 +129,31 @@ def own_error(job: Job, estimator: Any) -> float | None:
     return math.sqrt(error) if job.task == "regress" else float(error)
 
 
-def _judge_itself(job: Job, part: Part) -> Judgement | None:
+def _judge_itself(job: Job, fitted: FittedTable) -> Judgement | None:
     """The judgement by the error that the fit itself reports, where no rows were held out."""
-    error = own_error(job, part.estimator)
+    error = own_error(job, fitted.estimator)
     if error is None or job.y is None:
         return None
-    return judge_fit(job.task, error, job.y[part.rows], job.loss_weights(part.rows))
+    return judge_fit(job.task, error, job.y[fitted.rows], job.loss_weights(fitted.rows))
 
 
-def _all_notes(job: Job, part: Part, more: list[str]) -> tuple[str, ...]:
-    """What was guessed, left out or replaced."""
-    notes = [*job.notes, *part.encoder.notes_, *more]
-    if getattr(path_of(part.estimator), "open_end", False):
-        falling = "the error was still falling at the budget of vectors"
-        notes.append(f"{falling}: prefer='accurate' or a larger max_vectors may help")
-    return tuple(notes)
+def contradiction(judged: Judgement | None, cross_validated: float | None) -> list[str]:
+    """A cross-validated error that the held-out error contradicts, by four standard errors and a factor of two."""
+    if judged is None or cross_validated is None or judged.how != "held out" or judged.targets:
+        return []
+    held, error = judged.value, (judged.high - judged.low) / 4
+    low, high = sorted((held, cross_validated))
+    if abs(held - cross_validated) <= 4 * error or high <= 2 * low:
+        return []
+    errors = measure_text(cross_validated, judged.measure), measure_text(held, judged.measure)
+    two = f"the cross-validated error ({errors[0]}) and the held-out error ({errors[1]})"
+    why = "a few rows decide which of them is large; look at these rows before you trust either"
+    return [f"{two} contradict each other: {why}"]
 
 
-def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[str]:
+def _leak(job: Job, found: FittedTable, test: Array, judged: Judgement | None) -> list[str]:
     """Notes on those of the three most important columns that alone predict the target."""
-    importances, encoder = getattr(part.estimator, "feature_importances_", None), part.encoder
+    importances, encoder = getattr(found.estimator, "feature_importances_", None), found.encoder
     grouped = any("--groups" in note for note in job.notes)
     if importances is None or grouped or judged is None or job.y is None or job.y.ndim > 1:
         return []
@@ -159,7 +161,7 @@ def _leak(job: Job, part: Part, test: Array, judged: Judgement | None) -> list[s
         return []
     most = np.argsort(encoder.by_column(importances))[::-1][:3]
     new = encoder.encode(job.frame.iloc[test]).values
-    fitted = part.encoded.values, job.y[part.rows]
+    fitted = found.encoded.values, job.y[found.rows]
     return notes_on_leakage([encoder.columns[k] for k in most], job, encoder, fitted, (new, job.y[test]))
 
 
@@ -187,67 +189,31 @@ def learn_columns(job: Job, rows: Any = slice(None)) -> tuple[TableEncoder, Enco
     return encoder, encoder.encode(frame)
 
 
-def _fit(job: Job, rows: Array) -> Part:
+def _fit(job: Job, rows: Array) -> FittedTable:
     start = time.perf_counter()
     encoder, encoded = learn_columns(job, rows)
     given = (encoded.values,) if job.y is None else (encoded.values, job.y[rows])
     estimator = job.build().fit(*given, **job.fit_arguments(rows))
-    seconds = time.perf_counter() - start
-    return Part(encoder, estimator, rows, encoded, len(rows), _vector_rows(estimator), seconds)
+    seconds = (time.perf_counter() - start,)
+    return FittedTable(encoder, estimator, rows, encoded, len(rows), _vector_rows(estimator), seconds)
 
 
-def split_rows(job: Job, rows: Array) -> tuple[Array, Any, list[str]]:
-    """Rows to fit and rows to hold out (None: no check), and why there is none; whole groups are held out."""
-    share = job.request.holdout
-    if not share or job.task == "reduce":
-        return rows, None, []
-    stratify = None
-    if job.task == "classify" and job.y is not None:
-        counts = np.unique(job.y, return_counts=True)[1]
-        if counts.min() < 3 and len(counts) < 3:
-            return rows, None, ["too few rows of a class to hold any out: the error is not measured"]
-        enough = counts.min() >= 2 and min(round(share * len(rows)), round((1 - share) * len(rows))) >= len(counts)
-        stratify = job.y if enough else None
-    if job.groups is not None:
-        train, test = _split_groups(job, rows, job.groups[rows])
-    else:
-        train, test = train_test_split(rows, test_size=share, random_state=job.request.random_state, stratify=stratify)
-    if len(train) < 2:
-        return rows, None, ["too few rows to hold any out: the error is not measured"]
-    return train, test, []
-
-
-def _split_groups(job: Job, rows: Array, groups: Array) -> tuple[Array, Array]:
-    """Whole groups to hold out; of ten draws the one whose classes, or means, are most like those of all rows."""
-    share = job.request.holdout
-    draws = GroupShuffleSplit(10, test_size=share, random_state=job.request.random_state)
-    targets = np.zeros((len(rows), 1)) if job.y is None else job.y[rows].reshape(len(rows), -1)
-    if job.task == "classify":
-        targets = (targets == np.unique(targets)).astype(float)
-    mean, spread = targets.mean(axis=0), np.maximum(targets.std(axis=0), 1e-300)
-
-    def unlike(split: Any) -> float:
-        held = split[1]
-        return float(np.abs((targets[held].mean(axis=0) - mean) / spread).max()) + abs(len(held) / len(rows) - share)
-
-    train, test = min(draws.split(rows, groups=groups), key=unlike)
-    return rows[train], rows[test]
-
-
-def _judge_part(job: Job, part: Part, test: Array) -> tuple[HeldOutRows | None, Judgement | None]:
+def _judge_held_out(job: Job, fitted: FittedTable, test: Array) -> tuple[HeldOutRows | None, Judgement]:
     """Predictions for the rows that the model did not see, and how good they are."""
-    new, train = part.encoder.encode(job.frame.iloc[test]).values, part.encoded.values
-    if job.task == "density":
-        unit = np.log(part.encoder.scale_).sum()
-        values = np.asarray(part.estimator.score_samples(new)) - unit
-        return None, judge_density(values, normal_log_density(train, new) - unit)
-    assert job.y is not None
-    y, truth, weights = job.y[part.rows], job.y[test], job.loss_weights(part.rows)
-    probabilities = part.estimator.predict_proba(new) if hasattr(part.estimator, "predict_proba") else None
-    predicted, groups = part.estimator.predict(new), None if job.groups is None else job.groups[test]
-    held_out = HeldOutRows(job.rows[test], truth, predicted, probabilities, job.loss_weights(test), groups)
+    estimator, train = fitted.estimator, fitted.encoded.values
+    new = fitted.encoder.encode(job.frame.iloc[test]).values
+    if job.y is None:
+        unit = fitted.encoder.log_unit
+        values = np.asarray(estimator.score_samples(new)) + unit
+        return None, judge_density(values, normal_log_density(train, new) + unit)
+    y, weights = job.y[fitted.rows], job.loss_weights(fitted.rows)
+    probabilities = estimator.predict_proba(new) if hasattr(estimator, "predict_proba") else None
+    groups = None if job.groups is None else job.groups[test]
+    held_out = HeldOutRows(
+        job.rows[test], job.y[test], estimator.predict(new), probabilities, job.loss_weights(test), groups
+    )
     linear = linear_predictions(train, y, new, job.task, 0, weights)
-    labels = getattr(part.estimator, "classes_", job.target)
+    labels = getattr(estimator, "classes_", job.target)
     return held_out, judge_held_out(job.task, held_out, (y, weights), linear, labels)
 
 
@@ -283,18 +249,21 @@ def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, Fi
         return job, fit_job(job)
 
 
-def _fit_all(job: Job, train: Array, test: Array | None, parts: FrameParts, lacking: int) -> Part:
+def _fit_all(job: Job, train: Array, test: Array | None, parts: FrameParts, lacking: int) -> FittedTable:
     """Fit to all rows of a table in parts but those held out; the columns are as the rows ``train`` show them."""
     start, train = time.perf_counter(), np.sort(train)
     encoder, encoded = learn_columns(job, train)
-    reader = _PartReader.of(job, encoder, np.arange(0) if test is None else np.sort(job.rows[test]))
+    held_out = np.arange(0) if test is None else np.sort(job.rows[test])
+    classes = None if job.y is None or job.y.dtype.kind == "f" else np.unique(job.y)
+    # on its way to workers without its rows, but for one target
+    slight = replace(job, frame=None, rows=held_out[:0], y=None if job.y is None else job.y[:1], weights=None)
+    reader = _PartReader(slight, encoder, classes, held_out)
     with read_once():
         X, y, weights = parts.arrays(reader, reader(0, parts.empty))
         given = (X,) if job.y is None else (X, y)
         estimator = job.build().fit(*given, sample_weight=weights)
-    kept = _places(job.rows[train], _vector_rows(estimator))
-    count = parts.n - lacking - len(reader.held_out)
-    return Part(encoder, estimator, train, encoded, count, kept, time.perf_counter() - start)
+    kept, count = _places(job.rows[train], _vector_rows(estimator)), parts.n - lacking - len(held_out)
+    return FittedTable(encoder, estimator, train, encoded, count, kept, (time.perf_counter() - start,))
 
 
 def _places(known: Array, rows: Any) -> Array | None:
@@ -309,35 +278,22 @@ def _places(known: Array, rows: Any) -> Array | None:
 class _PartReader:
     """From a part of the table to features, targets and weights; rows that are not fitted have the weight zero."""
 
+    job: Job
+    """With a single target, which stands in for those that are missing."""
     encoder: TableEncoder
-    task: str
-    targets: tuple[str, ...]
-    """Empty where the model does not look at one."""
-    filler: Any
-    """A target for rows without one: one of those that there are."""
     classes: Any
     """All that are known; None where the targets are numbers."""
     held_out: Array
     """Numbers of rows that are held out, ascending."""
-    request: Request
-
-    @classmethod
-    def of(cls, job: Job, encoder: TableEncoder, held_out: Array) -> _PartReader:
-        """For the rows of a job."""
-        if job.y is None:
-            return cls(encoder, job.task, (), np.zeros(1), None, held_out, job.request)
-        targets = job.target if isinstance(job.target, tuple) else (job.target,)
-        classes = None if job.y.dtype.kind == "f" else np.unique(job.y)
-        return cls(encoder, job.task, targets, job.y[:1], classes, held_out, job.request)
 
     def __call__(self, first: int, part: Any) -> tuple[Any, Any, Any]:
         encoded = self.encoder.encode(part)
-        weights, name = np.ones(len(part)), self.request.weights
+        weights, name = np.ones(len(part)), self.job.request.weights
         if name is not None:
             weights = np.nan_to_num(weight_values(name, part[name]))
         lo, hi = np.searchsorted(self.held_out, [first, first + len(part)])
         weights[self.held_out[lo:hi] - first] = 0.0
-        if self.task == "density":
+        if self.job.task == "density":
             weights[encoded.gaps] = 0.0
         y, known = self._targets(part)
         weights[~known] = 0.0
@@ -345,18 +301,85 @@ class _PartReader:
 
     def _targets(self, part: Any) -> tuple[Array, Array]:
         """Targets as the model predicts them, and which rows have one."""
-        y, known = np.repeat(self.filler, len(part), axis=0), np.ones(len(part), dtype=bool)
-        task = "regress" if self.classes is None else "classify"
-        for k, name in enumerate(self.targets):
-            found = target_values(part[name], task, self.classes, self.request.merge_spellings)
+        job, known = self.job, np.ones(len(part), dtype=bool)
+        if job.y is None:
+            return np.zeros(len(part)), known
+        y, task = np.repeat(job.y, len(part), axis=0), "regress" if self.classes is None else "classify"
+        for k, name in enumerate(job.target if isinstance(job.target, tuple) else (job.target,)):
+            found = target_values(part[name], task, self.classes, job.request.merge_spellings)
             has = pandas().notna(found)
             values = found[has]
-            if self.filler.dtype.kind in "iu" and np.any(values % 1):
+            if y.dtype.kind in "iu" and np.any(values % 1):
                 raise ValueError(
                     f"the target {name!r} holds {values[values % 1 != 0][0]:g}, but was taken as classes that are "
                     "whole numbers; name the task, 'classify' or 'regress', or leave these rows out."
                 )
             column = y if y.ndim == 1 else y[:, k]
-            column[has] = values.astype(self.filler.dtype)
+            column[has] = values.astype(y.dtype)
             known &= has
         return y, known
+
+
+def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
+    """The facts of a fit."""
+    kept, estimator = found.kept, found.estimator
+    y = None if job.y is None else job.y[found.rows]
+    error, r2 = own_error(job, estimator), None
+    if error is not None and y is not None and job.task == "regress":
+        spread = float(np.var(y))
+        r2 = 1.0 - error**2 / spread if spread else None
+    return FitFacts(
+        rows=found.count, features=len(found.encoder.names), vectors=int(estimator.n_vectors_) or None,
+        kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator),
+        bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
+        cross_validated=error, cross_validated_r2=r2,
+        components=int(estimator.n_components_) if job.task == "reduce" else None,
+        groups=None if job.groups is None else len(np.unique(job.groups)),
+        kept_rows=None if kept is None else job.rows[found.rows][kept],
+        kept_missing=None if kept is None else found.encoded.missing[kept],
+        kept_target=None if y is None or kept is None else y[kept],
+    )  # fmt: skip
+
+
+def short_facts(facts: FitFacts, estimator: Any, rows: int, seconds: float) -> FitFacts:
+    """The facts of a compressed model: what was measured belongs to the long one."""
+    return replace(
+        facts, rows=rows, vectors=int(estimator.n_vectors_), kernel=_describe(estimator),
+        bytes=int(estimator.expansion_.nbytes), seconds=(seconds,), total=seconds, cross_validated=None,
+        cross_validated_r2=None, agreement=str(estimator.agreement_), kept_rows=None, kept_missing=None,
+        kept_target=None,
+    )  # fmt: skip
+
+
+def _describe(estimator: Any) -> str:
+    """A short description of the kernel of a model."""
+    expansion = estimator.expansion_
+    if isinstance(expansion, GaussianExpansion):
+        return _describe_metric(expansion.basis)
+    kernel = getattr(estimator, "kernel_", None) or expansion.kernel
+    words = [type(kernel).__name__]
+    for name, value in kernel.get_params().items():
+        if isinstance(value, (int, float)):
+            words.append(f"{name} {value:.3g}")
+        elif getattr(value, "ndim", 0) == 1:
+            words.append(f"one {name} per feature, {float(value.min()):.3g} to {float(value.max()):.3g}")
+    return ", ".join(words)
+
+
+def _describe_metric(basis: GaussianBasis) -> str:
+    """The Gaussians of a learned model: widths along the prepared columns, those of the vectors, and directions."""
+    scales, own = to_numpy(basis.scales).astype(float), to_numpy(basis.inverse_widths).astype(float)
+    words = ["Gaussian"]
+    if len(own) and (scales > 0).any():
+        widths = 1.0 / (scales[scales > 0][:, None] * own[None, :])
+        words.append(f"learned widths, {widths.min():.3g} to {widths.max():.3g} (of prepared columns)")
+    count = int(basis.directions.shape[1])
+    if count:
+        words.append(f"{count} learned direction{'s' * (count > 1)}")
+    return ", ".join(words)
+
+
+def _describe_density(estimator: Any) -> str:
+    """A short description of the kernels of a density."""
+    low, high = float(estimator.bandwidths_.min()), float(estimator.bandwidths_.max())
+    return f"normal, bandwidth {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"

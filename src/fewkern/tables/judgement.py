@@ -1,21 +1,29 @@
-"""How good a model of a table is: its error on held-out rows, with an interval, compared with simple baselines."""
+"""How good a model of a table is: the rows held out, its error on them beside simple baselines, and its summary."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
-from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, decides_alone, wilson
+from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, wilson
 from fewkern.reporting.formatting import label, number, percent
+from fewkern.tables.resolve import Job, is_rare
 
 # Standard errors on either side of a 95% interval.
 _Z = 1.96
+
+# What the vectors of a learned model are.
+_ORIGINS = {
+    "samples": ", rows of the table",
+    "distilled": ", moved to imitate a larger model",
+    "moved": ", moved to lower the error",
+}
 
 
 Measure = Literal["error", "rmse", "log density"]
@@ -106,11 +114,6 @@ def _verdict(losses: tuple[Array, Array, Any], name: str, counted: Counted) -> s
     if counted.mean(linear)[0] <= 1.02 * counted.mean(own)[0]:
         return f"{verdict}; use a linear model, it is as good"
     return f"{verdict}; the difference to a linear model may be chance"
-
-
-def is_rare(share: float, classes: int) -> bool:
-    """Whether a class has so small a share of the rows that the share of errors says little about it."""
-    return 0 < share < min(0.05, 0.25 / classes)
 
 
 def _judge(measure: Measure, losses: tuple[Array, Array, Any], name: str, counted: Counted, **more: Any) -> Judgement:
@@ -246,29 +249,138 @@ def judge_density(values: Array, normal: Array) -> Judgement:
     return replace(found, value=-found.value, low=-found.high, high=-found.low, baseline=-found.baseline)
 
 
-def contradiction(judged: Judgement | None, cross_validated: float | None) -> list[str]:
-    """A cross-validated error that the held-out error contradicts, by four standard errors and a factor of two."""
-    if judged is None or cross_validated is None or judged.how != "held out" or judged.targets:
-        return []
-    held, error = judged.value, (judged.high - judged.low) / 4
-    low, high = sorted((held, cross_validated))
-    if abs(held - cross_validated) <= 4 * error or high <= 2 * low:
-        return []
-    errors = measure_text(cross_validated, judged.measure), measure_text(held, judged.measure)
-    two = f"the cross-validated error ({errors[0]}) and the held-out error ({errors[1]})"
-    why = "a few rows decide which of them is large; look at these rows before you trust either"
-    return [f"{two} contradict each other: {why}"]
+def split_rows(job: Job, rows: Array) -> tuple[Array, Any, list[str]]:
+    """Rows to fit and rows to hold out (None: no check), and why there is none; whole groups are held out."""
+    share = job.request.holdout
+    if not share or job.task == "reduce":
+        return rows, None, []
+    stratify = None
+    if job.task == "classify" and job.y is not None:
+        counts = np.unique(job.y, return_counts=True)[1]
+        if counts.min() < 3 and len(counts) < 3:
+            return rows, None, ["too few rows of a class to hold any out: the error is not measured"]
+        enough = counts.min() >= 2 and min(round(share * len(rows)), round((1 - share) * len(rows))) >= len(counts)
+        stratify = job.y if enough else None
+    if job.groups is not None:
+        train, test = _split_groups(job, rows, job.groups[rows])
+    else:
+        train, test = train_test_split(rows, test_size=share, random_state=job.request.random_state, stratify=stratify)
+    if len(train) < 2:
+        return rows, None, ["too few rows to hold any out: the error is not measured"]
+    return train, test, []
 
 
-def notes_on_leakage(names: Sequence[str], job: Any, encoder: Any, fitted: Any, new: Any) -> list[str]:
-    """Notes on columns that alone predict the target, as a column does that is filled in after it.
+def _split_groups(job: Job, rows: Array, groups: Array) -> tuple[Array, Array]:
+    """Whole groups to hold out; of ten draws the one whose classes, or means, are most like those of all rows."""
+    share = job.request.holdout
+    draws = GroupShuffleSplit(10, test_size=share, random_state=job.request.random_state)
+    targets = np.zeros((len(rows), 1)) if job.y is None else job.y[rows].reshape(len(rows), -1)
+    if job.task == "classify":
+        targets = (targets == np.unique(targets)).astype(float)
+    mean, spread = targets.mean(axis=0), np.maximum(targets.std(axis=0), 1e-300)
 
-    ``fitted`` and ``new`` are features and targets of rows that the columns are fitted to, and of others.
-    """
-    (X, y), (Z, truth) = fitted, new
-    said = []
-    for name in names if len(encoder.columns) > 1 else ():
-        own = encoder.features_of(name)
-        if decides_alone((X[:, own], Z[:, own]), (y, truth), job.task == "classify"):
-            said.append(f"column {name!r} alone decides: is it known before {job.target!r} is? If not, drop it")
-    return said
+    def unlike(split: Any) -> float:
+        held = split[1]
+        return float(np.abs((targets[held].mean(axis=0) - mean) / spread).max()) + abs(len(held) / len(rows) - share)
+
+    train, test = min(draws.split(rows, groups=groups), key=unlike)
+    return rows[train], rows[test]
+
+
+@storable
+@dataclass(frozen=True)
+class FitFacts:
+    """Numbers about a fit."""
+
+    rows: int
+    """Rows that the model was fitted to."""
+    features: int
+    vectors: int | None
+    """None of a model without vectors."""
+    kernel: str
+    bytes: int
+    seconds: tuple[float, ...]
+    """Of the check on rows held out, if there was one, and of the fit."""
+    total: float
+    """Seconds of everything."""
+    cross_validated: float | None = None
+    """Error rate, or root mean squared error, from the fit itself."""
+    cross_validated_r2: float | None = None
+    components: int | None = None
+    groups: int | None = None
+    """Number of groups of rows."""
+    agreement: str | None = None
+    """How far a compressed model agrees with the long one."""
+    kept_rows: np.ndarray[Any, Any] | None = None
+    """Positions, in the table, of the rows that the kept vectors are or started from."""
+    kept_missing: np.ndarray[Any, Any] | None = None
+    """Which cells of the kept rows are missing, ``(n_vectors, number of columns)``."""
+    kept_target: np.ndarray[Any, Any] | None = None
+    """Targets of the kept rows."""
+
+
+def summary(model: Any) -> list[tuple[str, str]]:
+    """The facts and the judgement of a fitted model as pairs of name and text."""
+    facts: FitFacts = model.facts_
+    names = model.targets
+    target = f", target{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
+    groups = "" if facts.groups is None else f", in {facts.groups:,} groups"
+    rows = [
+        ("task", f"{model.task_} with model {model.model_}{target}"),
+        ("rows", f"{facts.rows:,} of {facts.features:,} features{groups}"),
+    ]
+    if facts.components is not None:
+        rows.append(("components", f"{facts.components:,}"))
+    if facts.vectors is not None:
+        share = f"{facts.vectors:,} ({facts.vectors / max(facts.rows, 1):.1%} of the rows)"
+        rows.append(("vectors kept", share + _ORIGINS.get(getattr(model.estimator_, "origin_", ""), "")))
+    if facts.agreement is not None:
+        rows.append(("agreement with the long model", f"{facts.agreement}, held out"))
+    judged = model.judgement_
+    if facts.cross_validated is not None and (judged is None or judged.how == "held out"):
+        measure, r2 = "error" if model.task_ == "classify" else "RMSE", facts.cross_validated_r2
+        text = measure_text(facts.cross_validated, measure) + ("" if r2 is None else f" (R² {r2:.3f})")
+        rows.append((f"cross-validated {measure}", text))
+    if judged is not None:
+        rows += _judged(judged, names)
+    rows += [("kernel", facts.kernel), ("fitted in", _times(facts))]
+    return [*rows, ("size of the model", f"{facts.bytes:,} bytes of numbers")]
+
+
+def _judged(judged: Judgement, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The error with its interval, the verdict, and the baselines."""
+    name = {"error": "error", "rmse": "RMSE", "log density": "log density"}[judged.measure]
+    how = "held-out" if judged.how == "held out" else "cross-validated"
+    value, low, high, baseline = (
+        measure_text(one, judged.measure) for one in (judged.value, judged.low, judged.high, judged.baseline)
+    )
+    text = f"{value} ({_details(judged)}95% CI {low.removesuffix('%')}–{high})"
+    rows = [(f"{how} {name}", text)]
+    for target, one in zip(names, judged.targets):
+        rows.append((f"  of {target}", f"{number(one.value, 4)}" + ("" if one.r2 is None else f" (R² {one.r2:.3f})")))
+    rows.append(("verdict", judged.verdict))
+    others = f"{judged.baseline_name}: {baseline}"
+    if judged.linear is not None:
+        others += f"; a linear model: {measure_text(judged.linear, judged.measure)}"
+    rows.append(("baselines", others))
+    if judged.found is not None:
+        rows.append(("found", judged.found))
+    if judged.ranking is not None:
+        rows.append(("ranking", judged.ranking))
+    return rows
+
+
+def _details(judged: Judgement) -> str:
+    """R², the number of rows, groups and weights."""
+    r2 = f"R² {judged.r2:.3f}; " if judged.r2 is not None else ""
+    unit = "in standard deviations of the targets; " if judged.targets else ""
+    unseen = " the model did not see" if judged.how == "held out" else ""
+    groups = "" if judged.groups is None else f" of {judged.groups:,} groups"
+    return f"{unit}{r2}{judged.rows:,} rows{groups}{unseen}; {'weighted; ' if judged.weighted else ''}"
+
+
+def _times(facts: FitFacts) -> str:
+    fit = f"{facts.seconds[-1]:.2f} s"
+    if len(facts.seconds) == 1:
+        return fit if facts.total < facts.seconds[-1] + 0.5 else f"{fit} ({facts.total:.2f} s with reading the columns)"
+    return f"{fit}, and {facts.seconds[0]:.2f} s for the held-out check ({facts.total:.2f} s in all)"

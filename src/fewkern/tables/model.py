@@ -24,14 +24,14 @@ from fewkern.core.expansion import Prepared
 from fewkern.core.path import TOLERANCE
 from fewkern.io import save, to_c, to_js, to_onnx, to_sql
 from fewkern.reporting import Report, ReportSettings, report
+from fewkern.tables import TASKS
 from fewkern.tables.encoder import named, of_tables, prepared
-from fewkern.tables.fitting import fit_job, fit_parts
-from fewkern.tables.frames import as_column, as_frame, as_parts, listed
-from fewkern.tables.predicting import Predicting, check_loaded, if_model_has
-from fewkern.tables.resolve import Request, resolve
-from fewkern.tables.summary import facts_of, short_facts, summary, vectors_frame
-from fewkern.tables.target import known_targets, weight_values
-from fewkern.tables.tasks import TASKS
+from fewkern.tables.fitting import facts_of, fit_job, fit_parts, short_facts
+from fewkern.tables.judgement import summary
+from fewkern.tables.parts import as_parts
+from fewkern.tables.predicting import Predicting, check_loaded, if_model_has, known_targets
+from fewkern.tables.reading import as_column, as_frame, listed
+from fewkern.tables.resolve import Request, resolve, weight_values
 
 # Settings of the estimator, and the values that leave them to it.
 _SETTINGS = {"prefer": "balanced", "n_vectors": None, "max_vectors": None, "class_weight": None, "n_components": "auto"}
@@ -220,7 +220,7 @@ class TableModel(Predicting, BaseEstimator):
             job = resolve(as_frame(frame, "TableModel"), target, request)
             found = fit_job(job)
         self.task_, self.model_, self.target_ = job.task, job.model, job.target
-        self.encoder_, self.estimator_, self.notes_ = found.part.encoder, found.part.estimator, found.notes
+        self.encoder_, self.estimator_, self.notes_ = found.encoder, found.estimator, found.notes
         self.held_out_, self.judgement_ = found.held_out, found.judgement
         self.n_features_in_, self.feature_names_in_ = self.encoder_.n_features_in_, self.encoder_.feature_names_in_
         self.facts_ = facts_of(found, job, time.perf_counter() - start)
@@ -230,14 +230,6 @@ class TableModel(Predicting, BaseEstimator):
     def expansion_(self) -> Any:
         """The fitted function of the features."""
         return self.estimator_.expansion_
-
-    def kept(self) -> Any:
-        """The vectors that the model keeps, as rows of a table: where they come from, cells, target, coefficient.
-
-        Where vectors were moved, the cells are those nearest to them, and ``row`` is the row they started from.
-        """
-        check_is_fitted(self)
-        return vectors_frame(self)
 
     def summary(self) -> list[tuple[str, str]]:
         """How good and how small the model is, as pairs of a name and a text."""

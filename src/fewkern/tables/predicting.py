@@ -1,4 +1,4 @@
-"""Predictions of a fitted model of a table (lazy for Dask data frames), and the check of a model from a file."""
+"""Predictions of a fitted model of a table (lazy for Dask data frames), its vectors, and the check of a loaded one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.frames import map_frame
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
+from fewkern.base import vectors_moved
 from fewkern.core.explanation import Explanation
 from fewkern.io.trial import check_answer, try_methods
+from fewkern.tables import TASKS
+from fewkern.tables.cells import is_mark, numbers, numbers_as_written, pandas, spelling_key, texts
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, TableWarning
-from fewkern.tables.frames import as_column, as_dask_frame, as_frame, nearest
-from fewkern.tables.target import known_targets, target_values
-from fewkern.tables.tasks import TASKS
+from fewkern.tables.judgement import FitFacts
+from fewkern.tables.parts import as_dask_frame
+from fewkern.tables.reading import as_column, as_frame, nearest
 
 _TASKS_WITH = {
     "predict": ("classify", "regress"),
@@ -58,12 +61,13 @@ def if_model_has(method: str) -> Any:
 
 
 class Predicting:
-    """The methods of a :class:`TableModel` that take new rows."""
+    """The methods of a :class:`TableModel` that take new rows, and its vectors as rows."""
 
     task_: str
     target_: Any
     encoder_: TableEncoder
     estimator_: Any
+    facts_: FitFacts
     merge_spellings: bool
 
     def _encode(self, frame: Any) -> Encoded:
@@ -180,8 +184,7 @@ class Predicting:
         gaps = found.gaps
         values = np.full(len(gaps), np.nan)
         if not gaps.all():
-            unit = np.log(self.encoder_.scale_).sum()
-            values[~gaps] = np.asarray(self.estimator_.score_samples(found.values[~gaps])) - unit
+            values[~gaps] = np.asarray(self.estimator_.score_samples(found.values[~gaps])) + self.encoder_.log_unit
         for note in () if found is frame else note_on_gaps(found):
             warnings.warn(note, TableWarning, stacklevel=2)
         return values
@@ -208,6 +211,35 @@ class Predicting:
             return float(np.mean(truth == predicted))
         return float(r2_score(truth, predicted)) if len(truth) > 1 else float("nan")
 
+    def kept(self) -> Any:
+        """The vectors that the model keeps, as rows of a table: where they come from, cells, target, coefficient.
+
+        Where vectors were moved, the cells are those nearest to them, and ``row`` is the row they started from.
+        """
+        check_is_fitted(self)
+        estimator, facts = self.estimator_, self.facts_
+        if not estimator.n_vectors_:
+            return pandas().DataFrame()
+        vectors = np.asarray(estimator.vectors_)
+        cells = self.encoder_.cells(vectors)
+        missing = facts.kept_missing
+        if missing is not None and not vectors_moved(estimator) and missing.shape == cells.shape:
+            cells = cells.astype(object).mask(missing, None)
+        back: dict[str, Any] = {}
+        if facts.kept_target is not None and len(facts.kept_target) == len(vectors):
+            back |= dict(zip(self.targets, np.reshape(facts.kept_target, (len(vectors), -1)).T))
+        if self.task_ == "density":
+            back |= {"weight": np.asarray(estimator.weights_), "bandwidth": np.asarray(estimator.bandwidths_)}
+        else:
+            back |= _coefficients(self, np.asarray(estimator.expansion_.coef))
+        columns: dict[str, Any] = {}
+        if facts.kept_rows is not None and len(facts.kept_rows) == len(vectors):
+            columns[_free("row", cells)] = facts.kept_rows
+        columns |= {name: cells[name].to_numpy() for name in cells}
+        for name, values in back.items():
+            columns[_free(name, columns)] = values
+        return pandas().DataFrame(columns)
+
     def truth(self, frame: Any, y: Any = None) -> Array:
         """The true targets of the rows of a table, as the model predicts them; None or NaN where one is missing."""
         if y is None:
@@ -233,6 +265,35 @@ class Predicting:
     def classes_(self) -> Any:
         """Classes in the order of ``predict_proba``."""
         return self.estimator_.classes_
+
+
+def target_values(column: Any, task: str, classes: Any, merge: bool = False) -> Array:
+    """Targets of new rows in the form that a fitted model predicts them; missing ones are NaN or None."""
+    if task == "regress":
+        return numbers_as_written(column)[0].values
+    known, values = np.asarray(classes), numbers(column).values
+    if known.dtype.kind in "iuf":
+        return values
+    if known.dtype.kind == "b":
+        return np.array([None if np.isnan(v) else bool(v) for v in values], dtype=object)
+    as_numbers = numbers(pandas().Series(known, dtype=object)).values
+    words = texts(column)
+    if np.isnan(as_numbers).any() or len(set(as_numbers)) < len(known):
+        if not merge:
+            return words
+        key = spelling_key(known)
+        spelled = {key(label): label for label in known}
+        return np.array([None if word is None else spelled.get(key(word), word) for word in words], dtype=object)
+    names = dict(zip(as_numbers.tolist(), known.tolist()))  # the same number may be written otherwise here
+    words = [None if word is not None and is_mark(word) else word for word in words]
+    return np.array([names.get(value, word) for value, word in zip(values.tolist(), words)], dtype=object)
+
+
+def known_targets(truth: Array, predicted: Any) -> tuple[Array, Array]:
+    """Targets and predictions of the rows whose target is not missing."""
+    known: Any = pandas().notna(truth)
+    known = known.all(axis=1) if truth.ndim == 2 else known
+    return truth[known], np.asarray(predicted)[known]
 
 
 def note_on_gaps(encoded: Encoded) -> tuple[str, ...]:
@@ -284,3 +345,20 @@ def _check_parts(model: Any) -> None:
         raise ValueError("TableModel: its estimator_ is missing.")
     if not np.array_equal(model.feature_names_in_, model.encoder_.feature_names_in_):
         raise ValueError("TableModel: its columns are not those of its encoder_.")
+
+
+def _coefficients(model: Any, coef: Array) -> dict[str, Any]:
+    """One column per output of the expansion."""
+    if coef.shape[1] == 1:
+        return {"coefficient": coef[:, 0]}
+    labels = list(map(str, getattr(model.estimator_, "classes_", model.targets)))
+    if len(labels) != coef.shape[1]:
+        labels = [str(k) for k in range(coef.shape[1])]
+    return {f"coefficient of {label}": coef[:, k] for k, label in enumerate(labels)}
+
+
+def _free(name: str, columns: Any) -> str:
+    """A name that no column has yet."""
+    while name in columns:
+        name += "_"
+    return name

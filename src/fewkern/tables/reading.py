@@ -1,22 +1,29 @@
-"""Files as data frames, by their suffix: text, JSON, Parquet, NPZ, Excel; compressed ones too."""
+"""Any table as a pandas data frame whose column names are strings: objects in memory, and files by their suffix."""
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import io
 import json
 import re
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.namespace import is_sparse
+from fewkern.arrays.partitions import NeedsMemoryError, is_collection
 from fewkern.arrays.progress import missing_package
 from fewkern.tables import text_files
-from fewkern.tables.frames import pandas
+from fewkern.tables.cells import pandas
 
+# Names, or sentences of one kind, that are shown.
+_SHOWN = 8
 PARQUET = (".parquet", ".pq")
 SUFFIXES = (*text_files.TEXT, ".json", ".jsonl", ".ndjson", *PARQUET, ".npz", ".xlsx", ".xls")
 # Half of a character, which no file but JSON can hold, and no table should.
@@ -24,6 +31,125 @@ _LONE_SURROGATE = re.compile(
     r"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?<!\\)(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
+
+
+def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
+    """A pandas data frame from one of pandas, polars or pyarrow, a dict of columns, or a two-dimensional array.
+
+    The columns of an array are called ``names``, or x0, x1, ...
+
+    Examples
+    --------
+    >>> from fewkern.tables.reading import as_frame
+    >>> list(as_frame([[1, 2], [3, 4]], "example").columns)
+    ['x0', 'x1']
+    """
+    pd = pandas()
+    if is_collection(table):
+        raise NeedsMemoryError(
+            f"{who}: X is a Dask collection, and this needs a table in memory; pass table.compute() or table.head(n)."
+        )
+    if isinstance(table, pd.DataFrame):
+        frame = table.copy(deep=False)
+    elif hasattr(table, "to_pandas"):
+        frame = table.to_pandas()
+        frame = frame.to_frame() if isinstance(frame, pd.Series) else frame
+    elif isinstance(table, dict):
+        frame = pd.DataFrame(table)
+    else:
+        if is_sparse(table):
+            raise TypeError(
+                f"{who}: expected a table, got a sparse matrix; pandas.DataFrame.sparse.from_spmatrix makes one of it. "
+                "KernelClassifier and KernelRegressor take sparse matrices as they are."
+            )
+        array = np.asarray(table)
+        if array.ndim != 2:
+            raise ValueError(
+                f"{who}: expected a table (a data frame, a dict of columns, or an array of two dimensions), got "
+                f"{type(table).__name__} of {array.ndim} dimensions."
+            )
+        frame = pd.DataFrame(array)
+        given = names is not None and len(names) == array.shape[1]
+        frame.columns = list(names or ()) if given else [f"x{j}" for j in range(array.shape[1])]
+    frame.columns = [str(name) for name in frame.columns]
+    check_names(frame.columns, who)
+    for name in frame:
+        _check_cells(frame[name], f"{who}: column {name!r}")
+    return frame
+
+
+def check_names(names: Any, who: str) -> None:
+    """Raise a ValueError if two columns have the same name."""
+    twice = sorted(name for name, count in Counter(map(str, names)).items() if count > 1)
+    if twice:
+        raise ValueError(f"{who}: the table has several columns named {twice[0]!r}; rename them.")
+
+
+def _check_cells(column: Any, what: str) -> None:
+    """Raise a ValueError if a cell fails when it is compared or written as a text, as a signaling NaN does."""
+    if column.dtype != object or pandas().api.types.infer_dtype(column) == "string":
+        return
+    for row, cell in enumerate(column):
+        try:
+            str(cell)
+            pandas().isna(cell)
+        except Exception as error:
+            raise ValueError(
+                f"{what} has a cell in row {row + 1:,} that cannot be read ({type(cell).__name__}: "
+                f"{type(error).__name__}); put None in its place, or leave out the column."
+            ) from error
+
+
+def as_column(values: Any, rows: int, who: str) -> Any:
+    """A pandas column from one of pandas or polars, or a list or array, with a value for every row."""
+    pd = pandas()
+    if is_sparse(values):
+        raise TypeError(f"{who}: expected one value per row, got a sparse array; pass {who}.toarray().ravel().")
+    values = values.to_pandas() if hasattr(values, "to_pandas") else values
+    array = values if isinstance(values, pd.Series) else np.asarray(values)
+    if array.ndim != 1 or len(array) != rows:
+        shown = f"{len(array):,} values" if array.ndim == 1 else f"an array of the shape {array.shape}"
+        raise ValueError(f"{who}: expected one value for each of {rows:,} rows, got {shown}.")
+    column = pd.Series(array)
+    _check_cells(column, who)
+    return column
+
+
+def listed(names: Any, most: int = _SHOWN) -> str:
+    """At most so many names, and how many there are if these are not all.
+
+    Examples
+    --------
+    >>> from fewkern.tables.reading import listed
+    >>> listed(["a", "b"]), listed([f"x{i}" for i in range(20)])[-15:]
+    ("'a', 'b'", '... (20 in all)')
+    """
+    names = list(names)
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown}, ... ({len(names):,} in all)"
+
+
+def cut_short(sentences: Sequence[str], what: str) -> tuple[str, ...]:
+    """The first sentences of one kind, and how many there are beyond these."""
+    more = len(sentences) - _SHOWN
+    return (*sentences[:_SHOWN], f"and {more:,} more {what}") if more > 0 else tuple(sentences)
+
+
+def nearest(name: str, names: Any) -> str:
+    """A hint: the column that was probably meant, or the columns of the table.
+
+    Examples
+    --------
+    >>> from fewkern.tables.reading import nearest
+    >>> nearest("Churn", ["age", "churn"]), nearest("y", ["age", "churn"])
+    ("did you mean 'churn'?", "the table has 'age', 'churn'.")
+    """
+    names = list(names)
+    lowered = {str(known).lower().strip(): known for known in reversed(names)}
+    close = difflib.get_close_matches(name.lower().strip(), lowered, n=3, cutoff=0.75)
+    if close:
+        return f"did you mean {' or '.join(repr(lowered[match]) for match in close)}?"
+    return f"the table has {listed(names)}."
 
 
 @dataclass(frozen=True)

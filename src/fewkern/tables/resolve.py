@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from fewkern.arrays.namespace import Array, is_sparse
-from fewkern.reporting.formatting import label, number, percent
-from fewkern.tables.cells import factorized, holds_text, nested, texts
-from fewkern.tables.frames import as_column, as_frame, listed, nearest
-from fewkern.tables.judgement import is_rare
-from fewkern.tables.schema import Schema, infer_schema
-from fewkern.tables.target import Target, resolve_targets, row_groups, row_weights
-from fewkern.tables.tasks import BY_CLASS, build, check_model
+from fewkern.reporting.evaluation import decides_alone
+from fewkern.reporting.formatting import label, number, percent, plural
+from fewkern.tables import BY_CLASS, build, check_model
+from fewkern.tables.cells import factorized, holds_text, nested, numbers_as_written, texts
+from fewkern.tables.columns import bad_cells
+from fewkern.tables.reading import as_column, as_frame, listed, nearest
+from fewkern.tables.schema import Schema, Target, infer_schema, left_out, resolve_targets
 
 FEWEST_ROWS = 4
 # Half-width of the epsilon-insensitive tube where a reducer has a numeric target: the default of SVR in scikit-learn.
@@ -118,23 +119,21 @@ def resolve(frame: Any, target: Any, request: Request) -> Job:
         columns, frame = _take(frame, frame.columns[-1], "target")
         notes.append(f"no target given: using the last column, {columns.columns[0]!r}")
     name = columns.columns[0] if len(columns.columns) == 1 else tuple(columns) or None
-    task, rows, y, settings = request.task, np.arange(len(frame)), None, dict(request.settings)
+    settings, found = dict(request.settings), Target(request.task, None, np.arange(len(frame)), ())
     if request.supervised:
-        found = resolve_targets(columns, "auto" if task == "reduce" else task, request.merge_spellings)
-        rows, y = found.rows, found.values
-        if task == "reduce":
+        reduced = request.task == "reduce"
+        found = resolve_targets(columns, "auto" if reduced else request.task, request.merge_spellings)
+        if reduced:
             settings |= _reducer_settings(found, str(name), request.model)
-        else:
-            task = found.task
-            notes += found.notes
+            found = replace(found, task="reduce", notes=())
     # the word may stand in the column of the groups
     totals, said = total_rows(whole.drop(columns=list(columns), errors="ignore"))
-    if said:
-        known = ~totals[rows]
-        rows, y, notes = rows[known], None if y is None else y[known], notes + said
+    found = found.only(~totals[found.rows], said)
     if weights is not None:
-        weights, known, said = row_weights(weights, rows)
-        rows, y, notes = rows[known], None if y is None else y[known], notes + said
+        weights, known, said = row_weights(weights, found.rows)
+        found = found.only(known, said)
+    task, rows, y = found.task, found.rows, found.values
+    notes += found.notes
     if len(rows) < FEWEST_ROWS:
         raise ValueError(f"the table has {len(rows)} usable rows; fitting needs at least {FEWEST_ROWS}.")
     if not len(frame.columns):
@@ -216,6 +215,47 @@ def _take_one(frame: Any, given: Any, what: str) -> tuple[Any, Any]:
     if len(columns.columns) > 1:
         raise ValueError(f"{what}: expected one column, got {listed(columns)}.")
     return next(columns.items(), None), frame
+
+
+def row_groups(named: tuple[str, Any], rows: Array) -> tuple[Array, list[str]]:
+    """Groups of some rows as whole numbers, with notes; a row without a group is one of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from fewkern.tables.resolve import row_groups
+    >>> row_groups(("patient", pd.Series(["a", None, "a", "b"])), np.arange(4))
+    (array([0, 2, 0, 1]), ["1 row without a 'patient' is a group of its own"])
+    """
+    name, column = named
+    codes, different = factorized(texts(column.iloc[rows]))
+    alone = codes < 0
+    codes = np.where(alone, len(different) + np.cumsum(alone) - 1, codes)
+    if len(np.unique(codes)) < 2:
+        raise ValueError(f"groups: {name!r} is the same in all rows; whole groups are held out, so give two or more.")
+    one, many = f"row without a {name!r} is a group of its own", f"rows without a {name!r} are groups of their own"
+    return codes, [plural(int(alone.sum()), one, many)] if alone.any() else []
+
+
+def row_weights(named: tuple[str, Any], rows: Array) -> tuple[Any, Array, list[str]]:
+    """Weights of some rows, which of the rows have one, and notes."""
+    name, column = named
+    values = weight_values(name, column.iloc[rows])
+    known = ~np.isnan(values)
+    if not values[known].any():
+        raise ValueError(f"weights: column {name!r} holds no positive number; leave weights out.")
+    return values[known], known, left_out(int((~known).sum()), "a weight")
+
+
+def weight_values(name: str, column: Any) -> Array:
+    """Weights of rows; NaN where there is none."""
+    found, _ = numbers_as_written(column)
+    if found.bad.any():
+        raise ValueError(f"weights: {bad_cells(name, column, found.bad, 'number')}; correct them.")
+    if (found.values < 0).any():
+        raise ValueError(f"weights: column {name!r} holds negative or infinite numbers; weights are positive or 0.")
+    return found.values
 
 
 def extreme_targets(name: str, values: Array, rows: Array) -> list[str]:
@@ -322,6 +362,11 @@ def _determines(codes: Array, y: Any, task: str) -> bool:
     return bool(np.var(within) <= 0.001 * np.var(y))
 
 
+def is_rare(share: float, classes: int) -> bool:
+    """Whether a class has so small a share of the rows that the share of errors says little about it."""
+    return 0 < share < min(0.05, 0.25 / classes)
+
+
 def note_on_rare_class(y: Array, weighted: bool) -> list[str]:
     """A note on a class that is so rare that an error rate says little about it."""
     labels, counts = np.unique(y, return_counts=True)
@@ -330,3 +375,17 @@ def note_on_rare_class(y: Array, weighted: bool) -> list[str]:
         return []
     what = f"class {label(labels[rare])} is rare ({percent(counts[rare] / len(y))} of the rows)"
     return [f"{what}: try class_weight 'balanced' (--class-weight balanced), or rank rows by probability (--proba)"]
+
+
+def notes_on_leakage(names: Sequence[str], job: Job, encoder: Any, fitted: Any, new: Any) -> list[str]:
+    """Notes on columns that alone predict the target, as a column does that is filled in after it.
+
+    ``fitted`` and ``new`` are features and targets of rows that the columns are fitted to, and of others.
+    """
+    (X, y), (Z, truth) = fitted, new
+    said = []
+    for name in names if len(encoder.columns) > 1 else ():
+        own = encoder.features_of(name)
+        if decides_alone((X[:, own], Z[:, own]), (y, truth), job.task == "classify"):
+            said.append(f"column {name!r} alone decides: is it known before {job.target!r} is? If not, drop it")
+    return said

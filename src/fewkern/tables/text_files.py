@@ -1,4 +1,4 @@
-"""Text files as cells of text: encoding, separator, decimal mark and title are detected and reported.
+"""Text files as cells of text, whole or in pieces: encoding, separator, decimal mark and title are detected.
 
 Cells stay text: what a column means is decided by :mod:`fewkern.tables.schema` when a model is fitted, and by the model
 itself when it predicts, never by what happens to be in one file.
@@ -10,11 +10,13 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from fewkern.tables.frames import pandas
+from fewkern.tables.cells import pandas
 
 TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _SEPARATORS = (",", ";", "\t", "|")
@@ -27,6 +29,12 @@ _MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan"
 _MISSING += ["NULL", "NaN", "None", "n/a", "nan", "null"]
 
 
+# Bytes of a piece of text: 50,000 rows of 20 numbers.
+PIECE_BYTES = 1 << 24
+# Bytes of a text file in which the separator and the decimal mark are looked for.
+_HEAD_BYTES = 1 << 20
+
+
 @dataclass(frozen=True)
 class Marks:
     """The format of text files, as far as the user gave it."""
@@ -34,6 +42,10 @@ class Marks:
     sep: str | None = None
     decimal: str | None = None
     skip: int | None = None
+
+
+# Nothing is given: all is detected.
+DETECTED = Marks()
 
 
 def marks_of(sep: str | None, decimal: str | None, skip: int | None) -> Marks:
@@ -56,6 +68,18 @@ class Style:
     notes: tuple[str, ...]
     skip: int = 0
     """Lines above the header."""
+
+
+@dataclass(frozen=True)
+class CutText:
+    """A text file that is cut where lines end."""
+
+    style: Style
+    notes: tuple[str, ...]
+    empty: Any
+    """A data frame with its columns, and no rows."""
+    pieces: list[tuple[str, Callable[[], Any], Callable[[], int]]]
+    """The place of every piece, what reads it, and what counts its rows."""
 
 
 def decoded(name: str, content: bytes) -> tuple[str, tuple[str, ...]]:
@@ -143,7 +167,7 @@ def separated(name: str, text: str, style: Style) -> tuple[Any, tuple[str, ...]]
         if not text.strip():
             raise ValueError(f"{name}: nothing is left below the {style.skip:,} lines to skip.")
     try:
-        frame = read_text(text, style.sep)
+        frame = _read_text(text, style.sep)
     except pd.errors.ParserError as error:
         why, shown = str(error), _NAMES.get(style.sep, repr(style.sep))
         if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", why):
@@ -183,7 +207,7 @@ def _with_codes(frame: Any) -> tuple[Any, list[str]]:
     return frame, notes
 
 
-def read_text(text: str, sep: str, columns: list[int] | None = None) -> Any:
+def _read_text(text: str, sep: str, columns: list[int] | None = None) -> Any:
     """Parse delimited text; all cells stay texts."""
     pd = pandas()
     try:
@@ -269,3 +293,78 @@ def notes_on_names(header: Sequence[str]) -> list[str]:
             others = ", ".join(f"'{column}.{k}'" for k in range(1, count))
             notes.append(f"{count} columns are named {column!r}: they are called {column!r}, {others}")
     return notes
+
+
+def cut_text(path: Path, suffix: str, marks: Marks, style: Style | None) -> CutText:
+    """Cut a text file, of which only the head is read; ``style`` is that of the first file of a table, if known."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ValueError(f"{path.name} is UTF-16, which cannot be read in pieces; save it as UTF-8.")
+    text, notes = decoded(path.name, head if len(head) < _HEAD_BYTES else _whole_lines(head))
+    if not text.strip():
+        raise ValueError(f"{path.name} is empty.")
+    if style is None:
+        style = find_style(text, suffix, marks)
+        first, more = separated(path.name, text, replace(style, commas=()))
+        notes += style.notes + more
+        style = replace(style, commas=comma_columns(first) if style.commas is None else ())
+    below = replace(style, skip=0)
+    start = len(b"".join(head.splitlines(keepends=True)[: style.skip]))
+    places = _line_ends(path, start)
+    header = head[start : places[0]]
+    pieces = [_text_piece(path, header, place, below) for place in pairwise(places)]
+    empty, _ = separated(path.name, decoded(path.name, header)[0], below)
+    return CutText(style, notes, empty, pieces)
+
+
+def _text_piece(path: Path, header: bytes, place: tuple[int, int], style: Style) -> tuple[str, Any, Any]:
+    """Where a piece is, and functions that read it, with its header, and that count its rows."""
+
+    def lines() -> str:
+        with path.open("rb") as file:
+            file.seek(place[0])
+            content = file.read(place[1] - place[0])
+        return decoded("this piece", header + content)[0]
+
+    def read() -> Any:
+        return separated("this piece", lines(), style)[0]
+
+    def count() -> int:
+        try:  # one column is enough, and faster
+            return len(_read_text(lines(), style.sep, columns=[0]))
+        except pandas().errors.ParserError:
+            return len(read())  # which says what is wrong
+
+    return f"bytes {place[0]:,} to {place[1]:,}", read, count
+
+
+def _whole_lines(head: bytes) -> bytes:
+    """The beginning of a file without the line that was cut off at its end."""
+    end = len(head)
+    while (end := head.rfind(b"\n", 0, end)) >= 0:
+        if head.count(b'"', 0, end) % 2 == 0:
+            break
+    return head[: end + 1]
+
+
+def _line_ends(path: Path, start: int) -> list[int]:
+    """Offsets of the cuts of a text file: after the header at ``start``, every ``PIECE_BYTES`` or so, and the end.
+
+    A line ends outside of quotes, of which a cell that holds a line break has one on each side.
+    """
+    places: list[int] = []
+    quotes, at = 0, start
+    with path.open("rb") as file:
+        file.seek(start)
+        while block := file.read(PIECE_BYTES):
+            end, seen = -1, 0
+            while (end := block.find(b"\n", end + 1)) >= 0:
+                quotes += block.count(b'"', seen, end)
+                seen = end
+                if quotes % 2 == 0 and (places or block[: end + 1].strip() or at > start):
+                    places.append(at + end + 1)
+                    break
+            quotes += block.count(b'"', seen)
+            at += len(block)
+    return [*places, at] if not places or places[-1] < at else places

@@ -1,7 +1,7 @@
-"""Several files, or large ones, as one table in parts.
+"""Tables in parts: several files, or large ones, as one table, and rows that are drawn or fetched by their numbers.
 
-The parts are row groups of Parquet, lines of text between two places, and whole files of other kinds. A text file is
-cut where a line ends outside of quotes. Its cells stay text, as in :mod:`fewkern.tables.text_files`.
+The parts of files are row groups of Parquet, lines of text between two places, and whole files of other kinds. A text
+file is cut where a line ends outside of quotes. Its cells stay text, as in :mod:`fewkern.tables.text_files`.
 """
 
 from __future__ import annotations
@@ -10,23 +10,32 @@ import glob
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fewkern.arrays.frames import FrameParts, require_dask
+from fewkern.arrays.namespace import Array
+from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.progress import missing_package
+from fewkern.arrays.sampling import row_keys, smallest_keys
 from fewkern.tables import text_files
-from fewkern.tables.frames import pandas
-from fewkern.tables.reading import PARQUET, SUFFIXES, ReadTable, kind_of, parquet_error, read_file
+from fewkern.tables.cells import pandas
+from fewkern.tables.reading import (
+    PARQUET,
+    SUFFIXES,
+    ReadTable,
+    check_names,
+    kind_of,
+    nearest,
+    parquet_error,
+    read_file,
+)
 
 # A file of more bytes than this (of text, or eight for every cell of Parquet) is read in pieces: as cells it takes
 # several times as much memory, and so does the fit.
 STREAM_BYTES = 1 << 28
-# Bytes of a piece of text: 50,000 rows of 20 numbers.
-PIECE_BYTES = 1 << 24
-# Bytes of a text file in which the separator and the decimal mark are looked for.
-_HEAD_BYTES = 1 << 20
 
 
 def find_files(names: Sequence[str]) -> tuple[Path, ...]:
@@ -72,12 +81,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def open_tables(
-    files: Sequence[Path],
-    *,
-    sep: str | None = None,
-    decimal: str | None = None,
-    skip: int | None = None,
-    verbose: bool = False,
+    files: Sequence[Path], marks: text_files.Marks = text_files.DETECTED, verbose: bool = False
 ) -> ReadTable:
     """One table from files: in memory if it is a single one that is not large, otherwise in parts.
 
@@ -90,7 +94,6 @@ def open_tables(
         ``frame`` is a data frame of pandas, or :class:`~fewkern.arrays.frames.FrameParts`, which
         :meth:`TableModel.fit` takes.
     """
-    marks = text_files.marks_of(sep, decimal, skip)
     if len(files) == 1 and not _is_large(files[0]):
         return read_file(files[0], marks)
     require_dask(f"several files, and files of more than {STREAM_BYTES >> 20} MiB, are read")
@@ -98,8 +101,7 @@ def open_tables(
     for path in files[1:]:
         opened.append(_open_file(path, marks, opened[0].style))
         _check_alike(opened[0], opened[-1])
-    columns = list(map(str, opened[0].empty.columns))
-    pieces = [replace(piece, columns=columns) for file in opened for piece in file.pieces]
+    pieces = [replace(piece, columns=opened[0].columns) for file in opened for piece in file.pieces]
     parts = FrameParts.of_pieces(pieces, opened[0].empty, verbose)
     if not parts.parts:
         raise ValueError(f"{files[0].name}{' and the other files' if len(files) > 1 else ''}: there are no rows.")
@@ -108,9 +110,8 @@ def open_tables(
 
 def _check_alike(first: _Opened, other: _Opened) -> None:
     """Raise a ValueError if two files do not belong to one table."""
-    ours, theirs = list(map(str, first.empty.columns)), list(map(str, other.empty.columns))
-    for name in ours:
-        if name not in theirs:
+    for name in first.columns:
+        if name not in other.columns:
             raise ValueError(f"{other.path.name} lacks the column {name!r}, which {first.path.name} has.")
         kinds = {first.types.get(name, "nothing"), other.types.get(name, "nothing")} - {"nothing"}
         if len(kinds) > 1:
@@ -118,8 +119,8 @@ def _check_alike(first: _Opened, other: _Opened) -> None:
                 f"column {name!r} holds {other.types[name]} in {other.path.name}, but {first.types[name]} in "
                 f"{first.path.name}; write them with one type."
             )
-    for name in theirs:
-        if name not in ours:
+    for name in other.columns:
+        if name not in first.columns:
             raise ValueError(f"{other.path.name} has a column {name!r}, which {first.path.name} lacks.")
 
 
@@ -164,6 +165,11 @@ class _Opened:
     style: text_files.Style | None = None
     """How a text file is written."""
 
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(map(str, self.empty.columns))
+
 
 def _is_large(path: Path) -> bool:
     """Whether a file is so large that it is read in pieces."""
@@ -182,7 +188,9 @@ def _open_file(path: Path, marks: text_files.Marks, style: text_files.Style | No
     if suffix in PARQUET and not packed:
         return _open_parquet(path)
     if suffix in text_files.TEXT and not packed and path.is_file() and path.stat().st_size:
-        return _open_text(path, marks, style)
+        cut = text_files.cut_text(path, suffix, marks, style)
+        pieces = [_Piece(f"{path.name}, {where}", read, count) for where, read, count in cut.pieces]
+        return _Opened(path, pieces, cut.empty, {}, cut.notes, cut.style)
     found = read_file(path, marks)
     whole = _Piece(path.name, lambda: read_file(path, marks).frame)
     return _Opened(path, [whole], found.frame.iloc[:0], {}, found.notes)
@@ -241,77 +249,99 @@ def _family(kind: Any) -> str:
     return "truth values" if types.is_boolean(kind) else str(kind)
 
 
-def _open_text(path: Path, marks: text_files.Marks, style: text_files.Style | None) -> _Opened:
-    with path.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ValueError(f"{path.name} is UTF-16, which cannot be read in pieces; save it as UTF-8.")
-    text, notes = text_files.decoded(path.name, head if len(head) < _HEAD_BYTES else _whole_lines(head))
-    if not text.strip():
-        raise ValueError(f"{path.name} is empty.")
-    if style is None:
-        style = text_files.find_style(text, kind_of(path)[0], marks)
-        first, more = text_files.separated(path.name, text, replace(style, commas=()))
-        notes += style.notes + more
-        style = replace(style, commas=text_files.comma_columns(first) if style.commas is None else ())
-    below = replace(style, skip=0)
-    start = len(b"".join(head.splitlines(keepends=True)[: style.skip]))
-    places = _line_ends(path, start)
-    header = head[start : places[0]]
-    pieces = []
-    for place in pairwise(places):
-        lines = partial(_lines, path, header, place)
-        name = f"{path.name}, bytes {place[0]:,} to {place[1]:,}"
-        pieces.append(_Piece(name, partial(_read_lines, lines, below), partial(_count_lines, lines, below)))
-    empty, _ = text_files.separated(path.name, text_files.decoded(path.name, header)[0], below)
-    return _Opened(path, pieces, empty, {}, notes, style)
+def as_parts(table: Any, who: str, verbose: bool = False) -> FrameParts | None:
+    """The parts of a table that stays where it is; None of a table in memory.
 
-
-def _lines(path: Path, header: bytes, place: tuple[int, int]) -> str:
-    """The header of a text file, and its lines between two places."""
-    with path.open("rb") as file:
-        file.seek(place[0])
-        content = file.read(place[1] - place[0])
-    return text_files.decoded("this piece", header + content)[0]
-
-
-def _read_lines(text: Callable[[], str], style: text_files.Style) -> Any:
-    return text_files.separated("this piece", text(), style)[0]
-
-
-def _count_lines(text: Callable[[], str], style: text_files.Style) -> int:
-    try:  # one column is enough, and faster
-        return len(text_files.read_text(text(), style.sep, columns=[0]))
-    except pandas().errors.ParserError:
-        return len(_read_lines(text, style))  # which says what is wrong
-
-
-def _whole_lines(head: bytes) -> bytes:
-    """The beginning of a file without the line that was cut off at its end."""
-    end = len(head)
-    while (end := head.rfind(b"\n", 0, end)) >= 0:
-        if head.count(b'"', 0, end) % 2 == 0:
-            break
-    return head[: end + 1]
-
-
-def _line_ends(path: Path, start: int) -> list[int]:
-    """Offsets of the cuts of a text file: after the header at ``start``, every ``PIECE_BYTES`` or so, and the end.
-
-    A line ends outside of quotes, of which a cell that holds a line break has one on each side.
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from fewkern.tables.parts import as_parts
+    >>> as_parts(dd.from_pandas(pd.DataFrame({"a": range(10)}), npartitions=2), "example").lengths
+    (5, 5)
     """
-    places: list[int] = []
-    quotes, at = 0, start
-    with path.open("rb") as file:
-        file.seek(start)
-        while block := file.read(PIECE_BYTES):
-            end, seen = -1, 0
-            while (end := block.find(b"\n", end + 1)) >= 0:
-                quotes += block.count(b'"', seen, end)
-                seen = end
-                if quotes % 2 == 0 and (places or block[: end + 1].strip() or at > start):
-                    places.append(at + end + 1)
-                    break
-            quotes += block.count(b'"', seen)
-            at += len(block)
-    return [*places, at] if not places or places[-1] < at else places
+    if isinstance(table, FrameParts):
+        return table
+    return FrameParts.of_collection(as_dask_frame(table, who), verbose) if is_collection(table) else None
+
+
+def as_dask_frame(table: Any, who: str) -> Any:
+    """A Dask data frame whose column names are strings, each once."""
+    if not hasattr(table, "columns"):
+        raise TypeError(
+            f"{who}: expected a Dask data frame, got a Dask {type(table).__name__}; "
+            "dask.dataframe.from_dask_array(array, columns=names) makes one of an array."
+        )
+    check_names(table.columns, who)
+    if not all(isinstance(name, str) for name in table.columns):
+        table = table.rename(columns={name: str(name) for name in table.columns})
+    return table
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Rows of a table that are drawn by their numbers; those of parts are merged by ``+``."""
+
+    limit: int
+    numbers: Array
+    """Of the rows in the whole table, ascending."""
+    frame: Any
+    lacking: int
+    """Rows without a target, of which none is drawn."""
+
+    def __add__(self, other: DrawnRows) -> DrawnRows:
+        numbers = np.concatenate([self.numbers, other.numbers])
+        both = DrawnRows(self.limit, numbers, _joined([self.frame, other.frame]), self.lacking + other.lacking)
+        return both._at(smallest_keys(row_keys(numbers), None, self.limit))
+
+    def _at(self, places: Array) -> DrawnRows:
+        return replace(self, numbers=self.numbers[places], frame=self.frame.iloc[places])
+
+
+def _joined(frames: list[Any]) -> Any:
+    """The rows of several parts, with row numbers from 0 as index."""
+    filled = [frame for frame in frames if len(frame)]
+    return pandas().concat(filled or frames[:1], ignore_index=True)
+
+
+def _draw(limit: int, needed: tuple[str, ...], bound: float, first: int, part: Any) -> DrawnRows:
+    """Rows of a part whose keys are among the smallest, and below ``bound``."""
+    known = part[list(needed)].notna().to_numpy().all(axis=1)
+    places = np.flatnonzero(known)
+    keys = row_keys(first + places)
+    places = places[keys < bound]
+    places = places[smallest_keys(keys[keys < bound], None, limit)]
+    return DrawnRows(limit, first + places, part.iloc[places], int((~known).sum()))
+
+
+def draw_rows(parts: FrameParts, limit: int, needed: tuple[str, ...] = (), verbose: bool = False) -> DrawnRows:
+    """``limit`` rows with a cell in all columns ``needed`` (all, if there are no more), by their numbers alone.
+
+    So a table gives the same rows however it is cut.
+    """
+    columns = [str(name) for name in parts.empty.columns]
+    for name in needed:
+        if name not in columns:
+            raise ValueError(f"target: there is no column {name!r}; {nearest(name, columns)}")
+    # half as many again as are wanted, so that rows without a target seldom make another pass necessary
+    bound = 1.5 * limit / max(parts.n, 1)
+    found: DrawnRows = parts.total(partial(_draw, limit, needed, bound), "drawing rows", verbose)
+    if len(found.numbers) < min(limit, parts.n - found.lacking):
+        found = parts.total(partial(_draw, limit, needed, 1.0), "drawing rows again", verbose)
+    found = found._at(np.argsort(found.numbers))
+    return replace(found, frame=found.frame.reset_index(drop=True))
+
+
+def _fetch(numbers: Array | None, first: int, part: Any) -> list[Any]:
+    if numbers is None:
+        return [part]
+    lo, hi = np.searchsorted(numbers, [first, first + len(part)])
+    return [part.iloc[numbers[lo:hi] - first]]
+
+
+def fetch_rows(parts: FrameParts, numbers: Any = None, verbose: bool = False) -> Any:
+    """The rows of these numbers as a data frame, in the order of the table; None: all rows."""
+    if not parts.parts:
+        return parts.empty
+    wanted, label = (None, "reading the table") if numbers is None else (np.sort(numbers), "fetching rows")
+    return _joined(parts.total(partial(_fetch, wanted), label, verbose))
