@@ -23,7 +23,7 @@ def cheapest():
         for row, records in experiment.results():
             for record in records:
                 if row.systems and record["seconds"] < SECONDS and not experiment.is_old(row, record):
-                    key = row.systems, row.settings.get("story"), row.settings.get("method")
+                    key = row.systems, row.settings.get("story"), row.label.rpartition(": ")[2]
                     if key not in best or record["seconds"] < best[key][1]["seconds"]:
                         best[key] = (row, record)
         for row, record in best.values():
