@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
+from fewkern.io.steps import is_no_step
 
 # Parts of the range of a feature by which a change of unit may be off.
 _ROUNDING = 1e-6
@@ -93,14 +94,10 @@ def steps_of(estimator: Any) -> tuple[list[Any], Any]:
     if not isinstance(estimator, Pipeline):
         return [], estimator
     *before, last = (step for _, step in estimator.steps)
-    if _is_nothing(last):
+    if is_no_step(last):
         raise ValueError("the last step of this Pipeline is 'passthrough': there is no model to draw.")
     inner, model = steps_of(last)
-    return [*(step for step in before if not _is_nothing(step)), *inner], model
-
-
-def _is_nothing(step: Any) -> bool:
-    return step is None or (isinstance(step, str) and step == "passthrough")
+    return [*(step for step in before if not is_no_step(step)), *inner], model
 
 
 def _names(estimator: Any, X: Any) -> list[str]:
@@ -159,3 +156,10 @@ def ask(method: Callable[..., Any], X: np.ndarray, **given: Any) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return to_numpy(method(X, **given))
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Some rows of an array, a sparse matrix or a data frame."""
+    if hasattr(X, "columns"):  # pandas has an attribute for positions, polars takes them as they are
+        return getattr(X, "iloc", X)[rows]
+    return (X.tocsr() if is_sparse(X) else to_numpy(X))[rows]
