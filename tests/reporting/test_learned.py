@@ -9,7 +9,7 @@ import pytest
 
 import fewkern
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.reporting.holdout import predict_held_out, was_fitted_to
+from fewkern.reporting.evaluation import predict_held_out, was_fitted_to
 from fewkern.reporting.kept import examples, rows_of_vectors, similarity, vectors
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import fewkern
-from fewkern.reporting.holdout import predict_held_out
+from fewkern.reporting.evaluation import predict_held_out
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, churn_table, iris_model, price_model
 

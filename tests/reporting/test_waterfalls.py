@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewkern import FeatureVectorRegressor, KernelRegressor, TableModel, report
-from fewkern.reporting.errors import worst_rows
+from fewkern.reporting.quality import worst_rows
 from tests.reporting.helpers import QUICK
 
 RNG = np.random.default_rng(0)

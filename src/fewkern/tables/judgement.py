@@ -11,7 +11,8 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
-from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, decides_alone, wilson
+from fewkern.reporting.comparison import decides_alone
+from fewkern.reporting.evaluation import EACH_ROW, Counted, compare, wilson
 from fewkern.reporting.formatting import label, number, percent
 
 # Standard errors on either side of a 95% interval.
