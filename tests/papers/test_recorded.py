@@ -143,3 +143,19 @@ def test_two_components_separate_what_one_does_not():
     for outcome in recorded("rsvm fig2")["class", "paper"]:
         assert outcome["error_2_features"] < 17
         assert outcome["error_1_features"] > outcome["error_2_features"] + 10
+
+
+def test_feature_vectors_with_the_papers_parameters():
+    """Mean errors over 100 splits, methods F9."""
+    for name, figure in (("banana", 10.66), ("heart", 16.76), ("thyroid", 4.21)):
+        runs = recorded("fvs table2")[f"{name}: FVS-LR", "paper"]
+        assert (len(runs), np.mean([values["error"] for values in runs])) == (100, pytest.approx(figure, abs=0.01))
+
+
+def test_sinc_needs_five_or_six_vectors():
+    """The mean error is flat from 4 to 6 vectors and their center."""
+    runs = recorded("fvs fig3")["FVS-LR, 6 vectors", "paper"]
+    rmse = {L: np.mean([values[f"rmse with {L} vectors"] for values in runs]) for L in range(4, 9)}
+    assert rmse[5] == pytest.approx(0.151, abs=0.012)
+    assert rmse[6] == pytest.approx(0.159, abs=0.012)
+    assert rmse[5] < 1.03 * min(rmse.values())

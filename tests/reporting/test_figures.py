@@ -29,18 +29,6 @@ def test_texts_stay_texts(label):
     assert page.tags("svg")[0]["aria-label"] == f"about {label}"
 
 
-def test_colors_and_fonts_are_those_of_the_page():
-    svg, _ = drawn("x")
-    assert svg.count(INK) == svg.count(f"var(--ink, {INK})") > 0
-    assert "DejaVu" not in svg
-    assert "http" not in svg
-
-
-def test_two_figures_do_not_share_identifiers():
-    first, second = Parsed(drawn("x", "a")[0]), Parsed(drawn("x", "b")[0])
-    assert not set(first.ids) & set(second.ids)
-
-
 def test_letters_that_the_drawing_lacks_are_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
