@@ -109,8 +109,7 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
         drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = printable(buffer.getvalue(), keep="\n\t")
     text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<(metadata|style)\b.*?</\1>", "", text, flags=re.DOTALL)
     text = re.sub(r'(\sid="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text).replace("xlink:href", "href")
     # no "<" inside: a text of the picture that looks like a style does not end one
     text = re.sub(r'style="[^"<]*"', _in_page_colors, text)
