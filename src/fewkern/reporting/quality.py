@@ -241,12 +241,11 @@ def _probabilities(curve: Calibration | None) -> tuple[str, ...]:
     if curve is None:
         return ()
     gap = float(np.average(np.abs(curve.stated - curve.true), weights=curve.counts))
-    means = (
-        f"average prediction is {percent(curve.stated[-1], 0)} and the observed frequency {percent(curve.true[-1], 0)}"
-    )
+    stated, true = (percent(values[-1], 0) for values in (curve.stated, curve.true))
+    rows = f"the {curve.counts[-1]:,} rows with the highest probabilities"
     return (
         f"Probabilities of {curve.of} differ from observed frequencies by {percent(gap)} on average.",
-        f"For the {curve.counts[-1]:,} rows with the highest probabilities, the {means}.",
+        f"For {rows}, the average prediction is {stated} and the observed frequency {true}.",
     )
 
 
