@@ -12,7 +12,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
-from fewkern.io.steps import is_no_step
 
 # Parts of the range of a feature by which a change of unit may be off.
 _ROUNDING = 1e-6
@@ -94,10 +93,14 @@ def steps_of(estimator: Any) -> tuple[list[Any], Any]:
     if not isinstance(estimator, Pipeline):
         return [], estimator
     *before, last = (step for _, step in estimator.steps)
-    if is_no_step(last):
+    if _is_nothing(last):
         raise ValueError("the last step of this Pipeline is 'passthrough': there is no model to draw.")
     inner, model = steps_of(last)
-    return [*(step for step in before if not is_no_step(step)), *inner], model
+    return [*(step for step in before if not _is_nothing(step)), *inner], model
+
+
+def _is_nothing(step: Any) -> bool:
+    return step is None or (isinstance(step, str) and step == "passthrough")
 
 
 def _names(estimator: Any, X: Any) -> list[str]:

@@ -8,8 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.base import path_of
@@ -285,6 +283,9 @@ class AccuracyDisplay(Display):
             Number of folds.
         ax : matplotlib axes or None, default None
         """
+        from sklearn.model_selection import StratifiedKFold
+        from sklearn.neighbors import KNeighborsClassifier
+
         y = to_numpy(y)
         classifier = KNeighborsClassifier() if classifier is None else classifier
         folds = []
