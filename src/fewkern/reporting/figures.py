@@ -180,13 +180,11 @@ def _explained(subject: Subject, found: Predictions | None) -> Drawn:
             warnings.simplefilter("ignore", UserWarning)  # the page has the remarks on the cells already
             steps = WaterfallDisplay.of_row(subject.model, subject.given(subject.rows), row=row)
         steps.labels = [text(words, _LONGEST_LABEL) for words in steps.labels]
-        yield (
-            steps.plot(new_axes(4.6, 0.9 * style.bars_height(len(steps.labels)))).ax_,
-            (
-                f"What each column contributes to the prediction of this model for row {subject.rows.label(row)}, {which}: "
-                f"from {steps.baseline:.4g}, the mean over the background, to {steps.value:.4g}."
-            ),
+        caption = (
+            f"What each column contributes to the prediction of this model for row {subject.rows.label(row)}, {which}: "
+            f"from {steps.baseline:.4g}, the mean over the background, to {steps.value:.4g}."
         )
+        yield steps.plot(new_axes(4.6, 0.9 * style.bars_height(len(steps.labels)))).ax_, caption
 
 
 def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
