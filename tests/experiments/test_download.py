@@ -198,22 +198,6 @@ def test_no_pooch(monkeypatch):
             fetch_set(need)
 
 
-def test_an_interrupted_write_leaves_nothing(made_up, internet, monkeypatch):
-
-    def interrupted(handle, **arrays):
-        handle.write(b"PK")
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(np, "savez_compressed", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            fetch_uci("sonar")
-    assert files_under(internet.cache) == []
-    assert data_file("uci/sonar") is None
-    np.testing.assert_array_equal(fetch_uci("sonar").X, made_up["X"])
-    assert files_under(internet.cache) == ["sonar.npz"]
-
-
 def test_a_cache_that_cannot_be_written_is_no_reason_to_refuse(made_up, internet):
     internet.cache.parent.mkdir(parents=True)
     internet.cache.write_text("a file where the folder should be")

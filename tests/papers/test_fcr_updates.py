@@ -24,24 +24,6 @@ def test_multiplicative_updates_stay_on_the_simplex_where_the_plain_formula_leav
     assert safe.sum() == pytest.approx(1, abs=1e-15)
 
 
-def test_multiplicative_updates_never_raise_the_objective():
-    B, v = _density_problem()
-    g, last = np.full(len(v), 1 / len(v)), np.inf
-    for _ in range(60):
-        found = mnqp(B, v, iterations=1, start=g)
-        assert found.objective <= last + 1e-15
-        assert found.weights.min() > 0
-        assert abs(found.weights.sum() - 1) < 1e-12
-        g, last = found.weights, found.objective
-
-
-def test_a_zero_weight_comes_back():
-    # from a vertex that is not the solution the plain update could never move
-    B, v = np.eye(2), np.array([0.0, 0.5])
-    found = mnqp(B, v, start=np.array([1 - 1e-12, 1e-12]))
-    np.testing.assert_allclose(found.weights, [0.25, 0.75], atol=1e-6)
-
-
 def test_an_update_minimizes_its_bound_on_the_simplex():
     """Sha, Saul and Lee: the gradient of the bound is the same on all weights, and larger where a weight is zero."""
     B, v = _density_problem(20)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments import fcr, kfd, plan, rsm, rsvm, store
+from experiments import fcr, kfd, plan, store
 from experiments.counting import CountingArray, counting
 from experiments.data import data_file
 
@@ -16,55 +16,6 @@ def row(name, label):
     if missing:
         pytest.skip(f"{', '.join(missing)}: not in the folder that FEWKERN_DATA names")
     return found
-
-
-def test_rsvm_toy_needs_two_components():
-    shown = rsvm.toy(row("rsvm fig1", "class").settings, 0)
-    points, labels = np.array(shown["points"]), np.array(shown["labels"])
-    assert points.shape == (400, 2)
-    assert np.bincount(labels + 1).tolist() == [200, 0, 200]
-    # crosswise: in these coordinates the class means agree up to (0, 0) + (3, 3) against (0, 3) + (3, 0)
-    np.testing.assert_allclose(points[labels > 0].mean(axis=0), points[labels < 0].mean(axis=0), atol=0.5)
-    outcome = rsvm.toy(row("rsvm fig2", "class").settings, 0)
-    assert outcome["error_2_features"] < 17
-    assert outcome["error_1_features"] > outcome["error_2_features"] + 10
-    assert np.array(outcome["points"]).shape == (400, 2)
-
-
-@pytest.mark.papers
-def test_rsvm_curve_agrees_with_the_table_and_ends_flat():
-    settings = row("rsvm fig4", "3 neighbours").settings
-    curve = rsvm.error_curve(settings, 0)
-    table = rsvm.benchmark({**settings, "method": "fixed"}, 0)
-    assert curve["error"] == table["error"]
-    assert curve["features"] in (4, 5)
-    assert len(set(curve["y"][curve["features"] - 1 :])) == 1
-    assert len(curve["x"]) == len(curve["y"]) == 14
-
-
-@pytest.mark.papers
-def test_rsm_curve_of_pca_is_the_published_one_at_the_printed_dimension():
-    for label in ("yale 2: PCA", "yale 3: PCA", "yale 4: PCA"):
-        found = row("rsm fig1", label)
-        outcome = rsm.dimensions(found.settings, 0)
-        assert outcome["rate_at_printed_dimension"] == pytest.approx(found.published["rate"], abs=0.05)
-        assert outcome["rate"] == pytest.approx(max(outcome["y"]), abs=1e-3)
-    found = row("rsm fig1", "yale 2: RSM/FDA").settings
-    curve = rsm.dimensions({**found, "dimension": 14, "printed": 14}, 0)
-    assert curve["rate_at_printed_dimension"] == rsm.faces({**found, "dimension": 14}, 0)["rate"]
-
-
-@pytest.mark.papers
-def test_rsm_does_not_depend_on_delta_where_the_paper_says_so():
-    settings = row("rsm fig3", "yale 2, 14 dimensions, ridge 0.1").settings
-    outcome = rsm.weights({**settings, "deltas": [1e-4, 1e-2, 1e-1]}, 0)
-    assert outcome["range"] == 0
-    assert outcome["rate"] == pytest.approx(66.67, abs=0.8)  # methods B7; one image is 0.74
-    assert 0.1 < outcome["delta_0"] < 0.35
-    fewer = row("rsm fig3", "yale 2, 7 dimensions, ridge 0.1").settings
-    outcome = rsm.weights({**fewer, "deltas": [1e-2, 10.0]}, 0)
-    assert outcome["range"] == 0
-    assert outcome["range_of_all"] > 3
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0, 2.0])

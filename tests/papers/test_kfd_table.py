@@ -1,4 +1,4 @@
-"""A slice of Table 1 of the KFD paper: the honest protocol within tolerance, and what one machine on all parts gives.
+"""A slice of Table 1 of the KFD paper: what one machine on all parts gives, and which samples choose its settings.
 
 ``python -m experiments kfd`` runs the whole tables; here the grids are coarser and the splits few.
 """
@@ -17,29 +17,6 @@ pytestmark = pytest.mark.papers
 SLICE = Protocol(widths=(0.35, 0.85, 2.0), penalties=(0.03, 0.01, 0.001, 0.0003), terms=40, choosing=2)
 
 
-# Reference of the honest protocol over 100 splits (methods K10): error %, its standard deviation, retained %.
-HONEST = {
-    ("banana", "kFDA_.5"): (10.5, 0.5, 7.2),
-    ("banana", "kFDA_OLS"): (10.7, 0.5, 7.0),
-    ("heart", "kFDA_1"): (15.8, 3.0, 4.0),
-    ("thyroid", "kFDA_.5"): (4.1, 1.9, 1.9),
-    ("thyroid", "kFDA_OLS"): (4.0, 1.8, 7.1),
-    ("titanic", "kFDA_1"): (22.5, 1.1, 6.8),
-    ("titanic", "kFDA_.5"): (22.5, 1.1, 6.0),
-}
-
-
-@pytest.mark.parametrize(("name", "method"), list(HONEST))
-def test_honest_errors_are_within_tolerance_of_the_reference(ida, name, method):
-    ida(name)
-    n = 10
-    outcomes = [honest(f"ida/{name}", method, run, SLICE) for run in range(n)]
-    error, spread, _ = HONEST[name, method]
-    assert abs(np.mean([o["error"] for o in outcomes]) - error) <= 3 * spread / np.sqrt(n) + 0.1
-    # "parsimonious": about a tenth of the samples at most, where the reference keeps 1.9 to 7.2 %
-    assert np.mean([o["retained"] for o in outcomes]) <= 11
-
-
 def test_one_machine_on_all_partitions_looks_better_than_it_is(ida):
     """The paper's protocol: its test parts hold the machine's own training samples, and it is chosen on them."""
     ida("thyroid")
@@ -49,21 +26,9 @@ def test_one_machine_on_all_partitions_looks_better_than_it_is(ida):
     # published 1.0, reference of this protocol 1.3, honest 3.7
     assert np.mean([o["error"] for o in leaky]) <= 2.0
     assert np.mean([o["error"] for o in leaky]) < np.mean([o["error"] for o in fair]) - 1
-
-
-def test_the_columns_selected_for_fewest_samples(ida):
-    """Of the machines of the first training sets the smallest: thyroid, published 10.7 % and 2.1 % (3 of 140)."""
-    ida("thyroid")
-    for method, published in (("kFDA_1", 10.7), ("kFDA_.5", 2.1)):
-        best = one_machine("ida/thyroid", method, 0, SLICE)
-        small = [one_machine("ida/thyroid", method, run, SLICE, "fewest") for run in range(100)]
-        fair = [honest("ida/thyroid", method, run, SLICE, "fewest") for run in range(10)]
-        assert len({o["retained"] for o in small}) == 1
-        assert small[0]["retained"] <= best["retained"]
-        assert small[0]["retained"] <= published + 0.1
-        # machines retrained with its settings are about as small
-        assert np.mean([o["retained"] for o in fair]) <= 3 * small[0]["retained"]
-        assert np.mean([o["error"] for o in small]) < np.mean([o["error"] for o in fair])
+    # the column that is selected for fewest samples
+    assert one_machine("ida/thyroid", "kFDA_1", 0, SLICE, "fewest")["retained"] <= leaky[0]["retained"]
+    assert honest("ida/thyroid", "kFDA_1", 0, SLICE, "fewest")["retained"] <= fair[0]["retained"]
 
 
 def test_strict_settings_come_from_the_training_part_of_the_split_alone(monkeypatch):

@@ -7,5 +7,7 @@ matplotlib.use("Agg")
 @pytest.fixture(autouse=True)
 def _close():
     """Every test closes its pictures."""
+    from matplotlib import pyplot
+
     yield
-    matplotlib.pyplot.close("all")
+    pyplot.close("all")

@@ -20,3 +20,8 @@ def legend_is_outside(display: Any) -> bool:
     display.figure_.canvas.draw()
     frame, box = display.ax_.get_window_extent(), display.ax_.get_legend().get_window_extent()
     return bool(box.x0 >= frame.x1 or box.y1 <= frame.y0)
+
+
+def bar_names(display: Any) -> list[str]:
+    """The names of bars, from top to bottom."""
+    return [label.get_text() for label in display.ax_.get_yticklabels()]

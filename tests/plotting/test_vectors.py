@@ -21,7 +21,7 @@ from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Laplacian
 from fewkern.plotting import ImportancesDisplay, VectorsDisplay
 from fewkern.plotting.style import CLASSES
-from tests.plotting.reading import labels, legend, legend_is_outside
+from tests.plotting.reading import bar_names, labels, legend, legend_is_outside
 
 
 def circles(display):
@@ -134,10 +134,6 @@ def frame(rng):
     return pd.DataFrame(rng.normal(size=(60, 3)), columns=["noise", "signal", "price in $ and $"])
 
 
-def bars(display):
-    return [label.get_text() for label in display.ax_.get_yticklabels()]
-
-
 def small():
     return FeatureVectorDiscriminant(max_vectors=6)
 
@@ -147,8 +143,8 @@ def test_names_of_a_frame_and_of_a_pipeline(frame):
     alone = ImportancesDisplay.from_estimator(small().fit(frame, y))
     behind = ImportancesDisplay.from_estimator(make_pipeline(StandardScaler(), small()).fit(frame, y))
     for display in (alone, behind):
-        assert bars(display)[0] == "signal"
-        assert sorted(bars(display)) == sorted(frame.columns)
+        assert bar_names(display)[0] == "signal"
+        assert sorted(bar_names(display)) == sorted(frame.columns)
         display.figure_.canvas.draw()  # dollar signs are no mathematics
     widths = [bar.get_width() for bar in alone.ax_.patches]
     assert widths == sorted(widths, reverse=True)
@@ -158,10 +154,10 @@ def test_names_of_a_frame_and_of_a_pipeline(frame):
 def test_names_of_arrays_and_given_ones(frame):
     X, y = frame.to_numpy(), (frame["signal"] > 0).to_numpy()
     fitted = make_pipeline(StandardScaler(), small()).fit(X, y)
-    assert bars(ImportancesDisplay.from_estimator(fitted))[0] in ("feature 1", "x1")
+    assert bar_names(ImportancesDisplay.from_estimator(fitted))[0] in ("feature 1", "x1")
     _, ax = pyplot.subplots()
     display = ImportancesDisplay.from_estimator(fitted, feature_names=["a", "b", "c"], ax=ax)
-    assert bars(display)[0] == "b"
+    assert bar_names(display)[0] == "b"
     assert display.ax_ is ax
 
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fewkern
 from fewkern import ReportSettings
-from fewkern.reporting.holdout import Predictions
+from fewkern.reporting.evaluation import Predictions
 
 QUICK = ReportSettings(compare=False)
 

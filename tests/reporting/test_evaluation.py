@@ -13,10 +13,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fewkern
-from fewkern.reporting.evaluation import Counted, Score, compare, decides_alone, judge, recommend, score
+from fewkern import ReportSettings
+from fewkern.reporting.comparison import baselines, decides_alone
+from fewkern.reporting.evaluation import (
+    Counted,
+    Score,
+    compare,
+    judge,
+    predict_held_out,
+    recommend,
+    score,
+    was_fitted_to,
+)
 from fewkern.reporting.findings import find
-from fewkern.reporting.holdout import ReportSettings, predict_held_out, was_fitted_to
-from fewkern.reporting.quality import baselines, quality
+from fewkern.reporting.quality import quality
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, churn_table, customers, iris_model, judged
 

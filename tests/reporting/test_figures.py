@@ -1,19 +1,24 @@
-"""Figures inside a page."""
+"""Figures inside a page, and two predictions column by column."""
 
+import re
 import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from fewkern import FeatureVectorRegressor, KernelRegressor, TableModel, report
 from fewkern.reporting.figures import INK, drawing, inline_svg, new_axes
-from tests.reporting.helpers import Parsed
+from fewkern.reporting.quality import worst_rows
+from tests.reporting.helpers import QUICK, Parsed
 
 
-def drawn(label, name="p"):
+def drawn(label):
     with drawing():
         ax = new_axes()
         ax.plot([0, 1], [0, 1], color=INK)
         ax.set_xlabel(label)
-        return inline_svg(ax.figure, name, f"about {label}")
+        return inline_svg(ax.figure, "p", f"about {label}")
 
 
 @pytest.mark.parametrize(
@@ -29,19 +34,42 @@ def test_texts_stay_texts(label):
     assert page.tags("svg")[0]["aria-label"] == f"about {label}"
 
 
-def test_colors_and_fonts_are_those_of_the_page():
-    svg, _ = drawn("x")
-    assert svg.count(INK) == svg.count(f"var(--ink, {INK})") > 0
-    assert "DejaVu" not in svg
-    assert "http" not in svg
-
-
-def test_two_figures_do_not_share_identifiers():
-    first, second = Parsed(drawn("x", "a")[0]), Parsed(drawn("x", "b")[0])
-    assert not set(first.ids) & set(second.ids)
-
-
 def test_letters_that_the_drawing_lacks_are_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "東京" in drawn("東京")[0]
+
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(80, 2)), columns=["u", "a long name that leaves no room for a picture"])
+NUMBERS = X["u"] ** 2 + 0.1 * RNG.normal(size=80)
+
+
+def test_the_worst_and_a_typical_row():
+    model = KernelRegressor(n_vectors=5).fit(X, NUMBERS)
+    made = report(model, X, NUMBERS, settings=QUICK)
+    worst = worst_rows(made.findings.predictions)[0][0]
+    first, second = re.findall(
+        r"for row (\d+), (.*?): from [\d.]+, the mean over the background, to (\d+\.\d+)", made.html
+    )[::2]
+    assert first[:2] == (str(worst), "the largest difference")
+    assert float(first[2]) == pytest.approx(model.predict(X)[worst], rel=1e-3)
+    assert second[1] == "a typical one"
+    assert "a long name that leaves no ro…" in made.html  # it leaves room for the bars
+
+
+def test_the_page_of_a_table_has_them():
+    table = X.assign(kind=np.where(NUMBERS + RNG.normal(size=80) > 1, "big", "small"))
+    page = TableModel(n_vectors=5).fit(table, "kind").report(table, settings=QUICK)
+    assert "the most confident wrong prediction: from" in page.html
+    assert "a typical one: from" in page.html
+
+
+def test_other_kernels_and_single_columns_have_none():
+    model = FeatureVectorRegressor(kernel="polynomial").fit(X, NUMBERS)
+    assert "What each column contributes" not in report(model, X, NUMBERS, settings=QUICK).html
+    alone = X[["u"]]
+    assert (
+        "What each column contributes"
+        not in report(KernelRegressor(n_vectors=5).fit(alone, NUMBERS), alone, NUMBERS, settings=QUICK).html
+    )

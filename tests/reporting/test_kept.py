@@ -8,7 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import fewkern
-from fewkern.reporting.holdout import predict_held_out
+from fewkern.reporting.evaluation import predict_held_out
 from fewkern.reporting.kept import (
     cancellation,
     coefficients,

@@ -111,6 +111,7 @@ class TestEveryTask:
             assert "var(--ink" in picture
             assert not re.search(r'"[^"]*(?<!, )#101418[^"]*"', picture)
             assert "<style" not in picture
+            assert "DejaVu" not in picture  # the font is that of the page
             assert "NaN" not in picture
 
     def test_identifiers_are_unique_and_found(self, made):

@@ -8,8 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import fewkern
-from fewkern.reporting.holdout import predict_held_out
-from fewkern.reporting.quality import usage
+from fewkern.reporting.comparison import usage
+from fewkern.reporting.evaluation import predict_held_out
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, iris_model, price_model
 

@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.metrics import r2_score, root_mean_squared_error
 
-from fewkern.reporting.evaluation import normal_log_density, wilson
+from fewkern.reporting.comparison import normal_log_density
+from fewkern.reporting.evaluation import wilson
 from fewkern.tables.fitting import contradiction
 from fewkern.tables.judgement import (
     HeldOutRows,

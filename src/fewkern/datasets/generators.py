@@ -32,11 +32,6 @@ _VARIANCES = np.array([[1.0, 2.0] * 3, [2.0, 1.0] * 3, [2.0, 1.0] * 3])
 Pair = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 
-def _shuffled(X: Any, y: Any, rng: np.random.Generator) -> Pair:
-    order = rng.permutation(len(y))
-    return X[order], y[order]
-
-
 def make_banana(n_samples: int = 400, *, noise: float = 0.35, random_state: Any = 0) -> Pair:
     """Two interlocked crescents of points, classes 0 and 1, about one in ten on the wrong side.
 
@@ -56,7 +51,9 @@ def make_banana(n_samples: int = 400, *, noise: float = 0.35, random_state: Any 
         np.column_stack([np.cos(t), np.sin(t)]),
         np.column_stack([1 - np.cos(t), 0.5 - np.sin(t)]),
     )
-    return _shuffled(X + noise * rng.standard_normal(X.shape), y, rng)
+    X = X + noise * rng.standard_normal(X.shape)
+    order = rng.permutation(n_samples)
+    return X[order], y[order]
 
 
 def make_two_gaussians(n_samples: int = 200, *, random_state: Any = 0) -> Pair:

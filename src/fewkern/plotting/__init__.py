@@ -6,10 +6,9 @@ What scikit-learn draws is not repeated here: residuals (``PredictionErrorDispla
 """
 
 from fewkern.plotting.density import DensityDisplay
-from fewkern.plotting.features import ImportancesDisplay, SharesDisplay, WaterfallDisplay
-from fewkern.plotting.intervals import IntervalsDisplay, NoveltyDisplay
-from fewkern.plotting.path import FisherPathDisplay, PathDisplay
-from fewkern.plotting.vectors import AccuracyDisplay, ComponentsDisplay, VectorsDisplay
+from fewkern.plotting.path import AccuracyDisplay, FisherPathDisplay, PathDisplay
+from fewkern.plotting.predictions import IntervalsDisplay, NoveltyDisplay, SharesDisplay, WaterfallDisplay
+from fewkern.plotting.vectors import ComponentsDisplay, ImportancesDisplay, VectorsDisplay
 
 __all__ = [
     "AccuracyDisplay",

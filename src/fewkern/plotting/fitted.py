@@ -159,3 +159,10 @@ def ask(method: Callable[..., Any], X: np.ndarray, **given: Any) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return to_numpy(method(X, **given))
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Some rows of an array, a sparse matrix or a data frame."""
+    if hasattr(X, "columns"):  # pandas has an attribute for positions, polars takes them as they are
+        return getattr(X, "iloc", X)[rows]
+    return (X.tocsr() if is_sparse(X) else to_numpy(X))[rows]

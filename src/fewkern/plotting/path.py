@@ -1,18 +1,29 @@
-"""The errors of all settings that a fit compared, and the path of a penalty."""
+"""Curves: errors of all settings that a fit compared, the path of a penalty, and accuracy by components."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 
 from fewkern.arrays.namespace import to_numpy
 from fewkern.base import path_of
 from fewkern.core.path import Path
-from fewkern.plotting.fitted import fitted_model
-from fewkern.plotting.style import ACCENT, CHOSEN, CLASSES, QUIET, Display, count_ticks, legend_below, percent_ticks
+from fewkern.plotting.fitted import fitted_model, take_rows
+from fewkern.plotting.style import (
+    ACCENT,
+    CHOSEN,
+    CLASSES,
+    QUIET,
+    Display,
+    count_ticks,
+    legend_below,
+    legend_beside,
+    percent_ticks,
+)
 
 # What the errors of a path are called, and what a picture calls them.
 _SQUARED = "mean squared leave-one-out error"
@@ -228,6 +239,82 @@ class FisherPathDisplay(Display):
         right.set_ylim(bottom=0)
         percent_ticks(right.yaxis)
         right.spines["top"].set_visible(False)
+
+
+@dataclass(repr=False, eq=False)
+class AccuracyDisplay(Display):
+    """Cross-validated accuracy of a classifier on the first components, against their number.
+
+    Parameters
+    ----------
+    accuracy, spread : arrays of shape (n_components,)
+        Mean and standard error over the folds, for one component, two, and so on.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_iris
+    >>> from fewkern import GraphEmbedding
+    >>> from fewkern.plotting import AccuracyDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = AccuracyDisplay.from_estimator(GraphEmbedding(recursive=True, n_components=4), X, y)
+    >>> bool(display.accuracy.max() > 0.95)
+    True
+    """
+
+    accuracy: Any
+    spread: Any
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, classifier: Any = None, cv: int = 5, ax: Any = None
+    ) -> Self:
+        """Fit clones of ``estimator`` to the training part of every fold, and classify the other part by components.
+
+        Parameters
+        ----------
+        estimator : transformer, or Pipeline that ends in one
+            It is not fitted.
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classifier : classifier or None, default None
+            None takes the 5 nearest neighbors.
+        cv : int, default 5
+            Number of folds.
+        ax : matplotlib axes or None, default None
+        """
+        from sklearn.model_selection import StratifiedKFold
+        from sklearn.neighbors import KNeighborsClassifier
+
+        y = to_numpy(y)
+        classifier = KNeighborsClassifier() if classifier is None else classifier
+        folds = []
+        with warnings.catch_warnings():
+            # the picture shows how many components there are
+            warnings.filterwarnings("ignore", message=".*was asked for, but these samples give only")
+            for train, test in StratifiedKFold(cv).split(np.zeros(len(y)), y):
+                model = clone(estimator).fit(take_rows(X, train), y[train])
+                A, B = (to_numpy(model.transform(take_rows(X, part))) for part in (train, test))
+                fits = ((k, clone(classifier).fit(A[:, :k], y[train])) for k in range(1, A.shape[1] + 1))
+                folds.append([fit.score(B[:, :k], y[test]) for k, fit in fits])
+        # a fold may find fewer directions than another one
+        count = min(map(len, folds))
+        if count == 0:
+            raise ValueError(
+                "AccuracyDisplay: in some fold the model has no component; use another C or class weights."
+            )
+        table = np.array([scores[:count] for scores in folds])
+        return cls(table.mean(axis=0), table.std(axis=0) / np.sqrt(cv)).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        x = np.arange(1, len(self.accuracy) + 1)
+        low, high = self.accuracy - self.spread, self.accuracy + self.spread
+        ax.fill_between(x, low, high, color=ACCENT, alpha=0.15, lw=0, label="± one standard error")
+        ax.plot(x, self.accuracy, "o-", color=ACCENT, lw=2, ms=5, label="mean of the folds")
+        ax.set(xlabel="number of components", ylabel="held-out samples\nclassified correctly")
+        ax.set_xticks(x if len(x) <= 12 else x[:: len(x) // 10])
+        percent_ticks(ax.yaxis)
+        legend_beside(ax)
 
 
 def _words(name: str) -> str:

@@ -1,8 +1,7 @@
-"""Pictures of samples: with the kept vectors and predictions, or on the first components; accuracy by components."""
+"""Pictures of a fitted model: its vectors among the samples, its components, and the features that matter to it."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 
-from fewkern.arrays.namespace import is_sparse, to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.plotting import style
-from fewkern.plotting.fitted import FittedModel, as_numbers, ask, fitted_model
+from fewkern.plotting.fitted import FittedModel, as_numbers, ask, fitted_model, take_rows
 from fewkern.select.selector import FeatureVectorPCA
 
 # Points of a grid along an axis, and the share of the samples' range that is added at its ends.
@@ -272,7 +271,7 @@ def _kept(found: FittedModel) -> Any:
     rows = np.zeros(0, dtype=int) if indices is None else to_numpy(indices)
     if not len(rows) or rows.max() >= n:  # moved vectors, a linear map, or other samples
         return None
-    return rows if np.allclose(as_numbers(_rows(found.X, rows)), as_numbers(found.model.vectors_)) else None
+    return rows if np.allclose(as_numbers(take_rows(found.X, rows)), as_numbers(found.model.vectors_)) else None
 
 
 def _with_shares(model: Any) -> list[str]:
@@ -286,84 +285,59 @@ def _with_shares(model: Any) -> list[str]:
 
 
 @dataclass(repr=False, eq=False)
-class AccuracyDisplay(style.Display):
-    """Cross-validated accuracy of a classifier on the first components, against their number.
+class ImportancesDisplay(style.Display):
+    """Features as bars, the most important one on top.
 
     Parameters
     ----------
-    accuracy, spread : arrays of shape (n_components,)
-        Mean and standard error over the folds, for one component, two, and so on.
+    importances : array of shape (n_features,)
+        Shares, which add up to one.
+    names : list of str
+        One per feature.
 
     Examples
     --------
     >>> import matplotlib; matplotlib.use("Agg")
-    >>> from sklearn.datasets import load_iris
-    >>> from fewkern import GraphEmbedding
-    >>> from fewkern.plotting import AccuracyDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> display = AccuracyDisplay.from_estimator(GraphEmbedding(recursive=True, n_components=4), X, y)
-    >>> bool(display.accuracy.max() > 0.95)
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fewkern import KernelClassifier
+    >>> from fewkern.plotting import ImportancesDisplay
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), KernelClassifier()).fit(X, y)
+    >>> display = ImportancesDisplay.from_estimator(model)
+    >>> "proline" in [label.get_text() for label in display.ax_.get_yticklabels()]
     True
     """
 
-    accuracy: Any
-    spread: Any
+    importances: Any
+    names: Sequence[str]
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, classifier: Any = None, cv: int = 5, ax: Any = None
-    ) -> Self:
-        """Fit clones of ``estimator`` to the training part of every fold, and classify the other part by components.
+    def from_estimator(cls, estimator: Any, *, feature_names: Any = None, ax: Any = None) -> Self:
+        """Picture of ``feature_importances_`` of a fitted model, or of the model inside a Pipeline or a search.
 
         Parameters
         ----------
-        estimator : transformer, or Pipeline that ends in one
-            It is not fitted.
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        classifier : classifier or None, default None
-            None takes the 5 nearest neighbors.
-        cv : int, default 5
-            Number of folds.
+        estimator : fitted estimator, Pipeline or search
+        feature_names : list of str or None, default None
+            None takes the names of the columns that the model was fitted to.
         ax : matplotlib axes or None, default None
         """
-        from sklearn.base import clone
-        from sklearn.model_selection import StratifiedKFold
-        from sklearn.neighbors import KNeighborsClassifier
-
-        y = to_numpy(y)
-        classifier = KNeighborsClassifier() if classifier is None else classifier
-        folds = []
-        with warnings.catch_warnings():
-            # the picture shows how many components there are
-            warnings.filterwarnings("ignore", message=".*was asked for, but these samples give only")
-            for train, test in StratifiedKFold(cv).split(np.zeros(len(y)), y):
-                model = clone(estimator).fit(_rows(X, train), y[train])
-                A, B = (to_numpy(model.transform(_rows(X, part))) for part in (train, test))
-                fits = ((k, clone(classifier).fit(A[:, :k], y[train])) for k in range(1, A.shape[1] + 1))
-                folds.append([fit.score(B[:, :k], y[test]) for k, fit in fits])
-        # a fold may find fewer directions than another one
-        count = min(map(len, folds))
-        if count == 0:
+        found = fitted_model(estimator)
+        importances = to_numpy(found.model.feature_importances_)
+        names = found.names if feature_names is None else [str(name) for name in feature_names]
+        if len(names) != len(importances):
             raise ValueError(
-                "AccuracyDisplay: in some fold the model has no component; use another C or class weights."
+                f"ImportancesDisplay: the model has {len(importances)} features, got {len(names)} names; give one name "
+                "per feature that reaches the model."
             )
-        table = np.array([scores[:count] for scores in folds])
-        return cls(table.mean(axis=0), table.std(axis=0) / np.sqrt(cv)).plot(ax)
+        return cls(importances, names).plot(ax)
+
+    def _size(self) -> tuple[float, float]:
+        return super()._size()[0], style.bars_height(len(self.importances))
 
     def _draw(self, ax: Any) -> None:
-        x = np.arange(1, len(self.accuracy) + 1)
-        low, high = self.accuracy - self.spread, self.accuracy + self.spread
-        ax.fill_between(x, low, high, color=style.ACCENT, alpha=0.15, lw=0, label="± one standard error")
-        ax.plot(x, self.accuracy, "o-", color=style.ACCENT, lw=2, ms=5, label="mean of the folds")
-        ax.set(xlabel="number of components", ylabel="held-out samples\nclassified correctly")
-        ax.set_xticks(x if len(x) <= 12 else x[:: len(x) // 10])
-        style.percent_ticks(ax.yaxis)
-        style.legend_beside(ax)
-
-
-def _rows(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of an array, a sparse matrix or a data frame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return (X.tocsr() if is_sparse(X) else to_numpy(X))[rows]
+        style.draw_bars(ax, np.asarray(self.importances), self.names, "{:.1%}")
+        ax.set_xlabel("share in the variation of the model")
+        style.percent_ticks(ax.xaxis)

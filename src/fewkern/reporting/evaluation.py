@@ -1,4 +1,4 @@
-"""Losses compared with those of simple baselines, for reports and for summaries of table models."""
+"""Predictions for held-out rows, and their losses compared with those of other models: for reports and table models."""
 
 from __future__ import annotations
 
@@ -9,19 +9,60 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.model_selection import train_test_split
 
-from fewkern.arrays.namespace import Array
+from fewkern.arrays.namespace import Array, to_numpy
+from fewkern.base import BudgetWarning
+from fewkern.core.gaussians import GaussianExpansion
+from fewkern.reporting.formatting import cell
 from fewkern.reporting.rows import sample_rows
+from fewkern.reporting.subject import Subject
 
 # Confidence level of all intervals, and of "clearly".
 _CONFIDENCE = 0.95
-# Most rows that a linear model is fitted to, and most features: it must not take longer than our model.
-_LINEAR_ROWS, _LINEAR_FEATURES = 20_000, 2_000
-# A column decides alone if it leaves no more than this share of the errors, or of the variance, of a constant.
-_DECIDING_ERRORS, _DECIDING_VARIANCE = 0.01, 0.001
+# A fifth of the rows is held out, as the command line does; fewer rows than this cannot spare any.
+_HELD_OUT, _LEAST_ROWS = 0.2, 5
+# More rows make a report slower, and no number in it more certain.
+_MOST_ROWS = 20_000
+# Residuals of a fit with a free constant add up to zero, up to rounding; those of other rows do not.
+_ROUNDING = 1e-7
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """Options of a report, and what its footer states.
+
+    Parameters
+    ----------
+    rows : {"auto", "fitted", "new"}, default "auto"
+        Whether the model was fitted to the rows of the report. With "fitted", the error is measured on the rows that
+        the model held out, as a TableModel does, or else with a copy fitted to four fifths of the rows. With "new", it
+        is measured directly. "auto" finds out.
+    compare : bool, default True
+        Also fit an SVC or SVR, with a small grid search, for its size and speed.
+    random_state : int, default 0
+        Seed of all random choices of the report.
+    source : str or None, default None
+        Name of the file that the table came from.
+    command : str or None, default None
+        The command that made the report.
+
+    Examples
+    --------
+    >>> from fewkern import ReportSettings
+    >>> ReportSettings(rows="new", compare=False).random_state
+    0
+    """
+
+    rows: str = "auto"
+    compare: bool = True
+    random_state: int = 0
+    source: str | None = None
+    command: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.rows not in ("auto", "fitted", "new"):
+            raise ValueError(f"ReportSettings: rows must be 'auto', 'fitted' or 'new', got {self.rows!r}.")
 
 
 def wilson(errors: int, rows: int) -> tuple[float, float]:
@@ -117,9 +158,9 @@ class Score:
     value: float
     low: float
     high: float
-    rmse: float | None = None
-    """Root mean squared error of a regression."""
-    r2: float | None = None
+    rmse: Any = None
+    """Root mean squared error of a regression, else None."""
+    r2: Any = None
 
 
 def losses(truth: Array, predicted: Array, classify: bool) -> Array:
@@ -170,52 +211,142 @@ def recommend(scores: tuple[Score, ...], verdicts: tuple[str, ...]) -> str:
     return f"Use this model: it is clearly better than {simple}{' and a linear model' if linear else ''}."
 
 
-def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0, weights: Any = None) -> Array | None:
-    """Predictions of a linear model fitted to ``X`` and ``y``; None where it cannot be fitted, or would take long."""
-    if len(X) < 2 or X.shape[1] > _LINEAR_FEATURES or (task == "classify" and len(np.unique(y)) < 2):
-        return None
-    if len(X) > _LINEAR_ROWS:
-        some = sample_rows(len(X), _LINEAR_ROWS, np.random.default_rng(seed))
-        X, y, weights = X[some], y[some], None if weights is None else weights[some]
-        if task == "classify" and len(np.unique(y)) < 2:
+@dataclass(frozen=True)
+class Predictions:
+    """True and predicted targets of rows, and how the rows relate to the fit."""
+
+    positions: Array
+    """Rows of the table."""
+    truth: Array
+    predicted: Array
+    probabilities: Array
+    """Of every class; None where the model states none."""
+    how: str
+    """"held out" (the model's own record), "refitted" (by a copy), "new" or "fitted" (optimistic)."""
+    train: Array
+    """Rows that a baseline may be fitted to; empty if there are none."""
+    classes: Array = None
+    """Labels of the classes, in the order of the probabilities; None for a regression."""
+    counted: Counted = EACH_ROW
+    """Weights and groups of the rows, where the model was fitted with any."""
+    seen: bool = True
+    """Whether the model of the report was fitted to these rows, though the one that predicted them was not."""
+
+    @property
+    def rare(self) -> tuple[Any, Array, Array] | None:
+        """The rarer of two classes, which rows have it, and its probabilities, where there are such."""
+        if self.classes is None or self.probabilities is None or (k := rarer(self.truth, self.classes)) is None:
             return None
-    model = LogisticRegression(max_iter=300) if task == "classify" else RidgeCV(np.logspace(-3, 3, 7))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it need not converge to be compared with
-        scaler = StandardScaler().fit(X)
-        return np.asarray(model.fit(scaler.transform(X), y, sample_weight=weights).predict(scaler.transform(new)))
+        return self.classes[k], self.truth == self.classes[k], self.probabilities[:, k]
+
+    @property
+    def losses(self) -> Array:
+        """Whether each prediction is wrong, or by how much it is off."""
+        return losses(self.truth, self.predicted, self.classes is not None)
+
+    def cell(self, i: int) -> str:
+        """Prediction ``i`` as text; a number to four digits."""
+        value = self.predicted[i]
+        return cell(value if self.classes is not None else float(f"{value:.4g}"))
 
 
-def normal_log_density(X: Array, new: Array) -> Array:
-    """Logarithm of the normal density with the mean and covariance of ``X``."""
-    covariance = np.atleast_2d(np.cov(X, rowvar=False)) if len(X) > 1 else np.eye(X.shape[1])
-    # a column that follows from the others, or does not vary, would make it infinite
-    covariance = covariance + 1e-9 * max(float(np.trace(covariance)) / X.shape[1], 1e-300) * np.eye(X.shape[1])
-    normal = stats.multivariate_normal(X.mean(axis=0), covariance, allow_singular=True)
-    return np.asarray(normal.logpdf(new)).reshape(-1)
+def rarer(truth: Any, classes: Array) -> int | None:
+    """The index of the class of interest: the rarer of two, of equal ones the second; None unless there are two."""
+    if len(classes) != 2:
+        return None
+    first, second = ((truth == name).sum() for name in classes)
+    return 0 if first < second else 1
 
 
-def decides_alone(column: tuple[Array, Array], y: tuple[Any, Any], classify: bool) -> bool:
-    """Whether one column predicts the target almost perfectly, as one that is known only after the target does.
+def relation(how: str) -> str:
+    """How rows relate to the fit, for a sentence about them."""
+    return {"new": "of this table", "fitted": "it was fitted to"}.get(how, "it had not seen")
 
-    ``column`` are its features, ``y`` the targets: of rows to fit to, and of others.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewkern.reporting.evaluation import decides_alone
-    >>> x = np.linspace(0, 1, 100)[:, None]
-    >>> decides_alone((x[::2], x[1::2]), (3 * x[::2, 0], 3 * x[1::2, 0]), classify=False)
-    True
+def predict_held_out(subject: Subject, settings: ReportSettings) -> Predictions:
+    """Predictions for rows that were held out: by the model itself, by a copy fitted without them, or new rows."""
+    record = _record(subject)
+    if record is not None and settings.rows != "new":
+        return record
+    model, train, test, how = try_out(subject, settings)
+    samples, classify = model.samples[test], subject.task == "classify"
+    return Predictions(
+        test, subject.truth[test], model.predict(samples), model.probabilities(samples) if classify else None, how,
+        train, subject.classes if classify else None, seen=how != "new",
+    )  # fmt: skip
+
+
+def try_out(subject: Subject, settings: ReportSettings) -> tuple[Subject, Array, Array, str]:
+    """A model, the rows that it was fitted to, rows to try it on, and how these relate to the fit.
+
+    The model itself and new rows (then the first rows are not known, and empty), or a copy fitted to a part of the
+    rows, and the others.
     """
-    (X, new), (known, truth) = column, y
-    if not classify:  # between neighboring rows, by the first feature: the number, or the day
-        order, inside = np.argsort(X[:, 0]), (new[:, 0] >= X[:, 0].min()) & (new[:, 0] <= X[:, 0].max())
-        gap, variance = np.interp(new[:, 0], X[order, 0], known[order]) - truth, float(np.var(truth))
-        return bool(inside.any() and 0 < variance and np.mean(gap[inside] ** 2) <= _DECIDING_VARIANCE * variance)
-    names, counts = np.unique(known, return_counts=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # many classes may still be classes
-        tree = DecisionTreeClassifier(min_samples_leaf=2, random_state=0).fit(X, known)
-    constant = np.mean(truth != names[np.argmax(counts)])
-    return bool(0 < constant and np.mean(tree.predict(new) != truth) <= _DECIDING_ERRORS * constant)
+    n, seed = len(subject.rows), settings.random_state
+    fitted = settings.rows == "fitted" or (settings.rows == "auto" and was_fitted_to(subject))
+    if fitted and n >= _LEAST_ROWS:
+        parts = train_test_split(np.arange(n), test_size=_HELD_OUT, random_state=seed, stratify=_strata(subject))
+        train, test = map(np.sort, parts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BudgetWarning)  # said of the model itself
+            try:
+                return subject.refitted(train), train, test[:_MOST_ROWS], "refitted"
+            except ValueError:
+                pass  # a part of the rows may lack what the model needs, such as two classes
+    some = sample_rows(n, _MOST_ROWS, np.random.default_rng(seed))
+    return subject, np.arange(0), some, "fitted" if fitted else "new"
+
+
+def _strata(subject: Subject) -> Array | None:
+    """The classes, where there are enough rows for all of them in both parts."""
+    if subject.task != "classify":
+        return None
+    names = subject.truth.astype(str)
+    counts = np.unique(names, return_counts=True)[1]
+    return names if counts.min() >= 2 and round(_HELD_OUT * len(names)) >= len(counts) else None
+
+
+def _record(subject: Subject) -> Predictions | None:
+    """The rows that the model itself held out, if these are rows of this table."""
+    record = getattr(subject.model, "held_out_", None)
+    if record is None:
+        return None
+    positions = np.searchsorted(subject.places, record.rows)
+    if not len(positions) or positions.max() >= len(subject.truth):
+        return None
+    truth = subject.truth[positions]
+    if not np.array_equal(truth.astype(str), record.truth.astype(truth.dtype).astype(str)):
+        return None  # another table
+    train = np.setdiff1d(np.arange(len(subject.truth)), positions)
+    return Predictions(
+        positions, truth, record.predicted, record.probabilities, "held out", train,
+        subject.classes if subject.task == "classify" else None, record.counted,
+        # from many rows on, a table model is not fitted again to all of them
+        seen=subject.model.facts_.rows > len(train),
+    )  # fmt: skip
+
+
+def was_fitted_to(subject: Subject) -> bool:
+    """Whether the model was fitted to these rows, as far as can be detected.
+
+    Samples that the model holds are found again among the rows. Where it holds none, the residuals of a least-squares
+    fit with a free constant add up to zero on the rows of the fit, and on no others. Other models do not show it; they
+    count as fitted to the rows.
+    """
+    expansion, held = subject.core.expansion_, subject.held_rows
+    if held:
+        if None not in held:
+            return True
+        if isinstance(expansion, GaussianExpansion) or getattr(expansion, "indices", None) is not None:
+            return False  # they are rows of another table
+    if subject.task in ("reduce", "density") or getattr(subject.core, "loss_", "squared") != "squared":
+        return True  # unknown; a copy that is fitted to a part of the rows is honest in both cases
+    values = to_numpy(expansion(subject.samples))
+    if subject.task == "regress":
+        targets = subject.truth[:, None]
+    else:
+        targets = (subject.truth[:, None] == subject.classes[None, :]).astype(float)
+        targets = targets if values.shape[1] > 1 else 2 * targets[:, 1:] - 1
+    residuals = targets - values
+    sizes = np.maximum(np.abs(residuals).mean(axis=0), 1e-300)
+    return bool(np.all(np.abs(residuals.mean(axis=0)) <= _ROUNDING * sizes))

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,12 @@ from fewkern.plotting import (
     WaterfallDisplay,
     style,
 )
-from fewkern.reporting.errors import Calibration, worst_rows
+from fewkern.reporting.evaluation import Predictions
 from fewkern.reporting.findings import Findings
 from fewkern.reporting.formatting import label, text
-from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.importances import Importances, PartialDependence
 from fewkern.reporting.kept import in_units
+from fewkern.reporting.quality import Calibration, worst_rows
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape
@@ -71,6 +71,9 @@ _MOST_DOTS = 500
 _MOST_MARGINALS, _MOST_PAIRED = 6, 3
 _LONGEST_NAME, _LONGEST_LABEL = 20, 30
 
+# Pictures and their captions, drawn one after the other.
+Drawn = Iterator[tuple[Any, str]]
+
 
 @contextmanager
 def drawing() -> Iterator[None]:
@@ -106,8 +109,7 @@ def inline_svg(drawn: Any, name: str, alt: str) -> tuple[str, int]:
         drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = printable(buffer.getvalue(), keep="\n\t")
     text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"<style[^>]*>.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<(metadata|style)\b.*?</\1>", "", text, flags=re.DOTALL)
     text = re.sub(r'(\sid="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text).replace("xlink:href", "href")
     # no "<" inside: a text of the picture that looks like a style does not end one
     text = re.sub(r'style="[^"<]*"', _in_page_colors, text)
@@ -127,17 +129,17 @@ def _in_page_colors(attribute: re.Match[str]) -> str:
 
 def draw(subject: Subject, findings: Findings) -> dict[str, list[tuple[str, int, str]]]:
     """All pictures of a report by the part of the page that they belong to: ``<svg>``, width in pixels, caption."""
+    parts: dict[str, tuple[Drawn, ...]] = {
+        "importances": (_importances(findings),),
+        "errors": (_errors(findings), _explained(subject, findings.predictions)),
+        "vectors": (_vectors(subject),),
+        "uncertainty": (_intervals(findings),),
+        "shape": (_reduction(findings, subject.truth), _density(findings.density)),
+    }
     with drawing():
-        made: dict[str, list[tuple[Any, str]]] = {
-            "importances": _importances(findings),
-            "errors": _errors(findings) + _explained(subject, findings.predictions),
-            "vectors": _vectors(subject),
-            "uncertainty": _intervals(findings),
-            "shape": _reduction(findings, subject.truth) + _density(findings.density),
-        }
         return {
-            part: [(*inline_svg(ax.figure, f"{part}{k}", said), said) for k, (ax, said) in enumerate(drawn)]
-            for part, drawn in made.items()
+            part: [(*inline_svg(ax.figure, f"{part}{k}", said), said) for k, (ax, said) in enumerate(chain(*drawn))]
+            for part, drawn in parts.items()
         }
 
 
@@ -146,11 +148,12 @@ def _short(name: Any) -> str:
     return text(name, _LONGEST_NAME)
 
 
-def _importances(findings: Findings) -> list[tuple[Any, str]]:
+def _importances(findings: Findings) -> Drawn:
     found = findings.importances
     if found is None:
-        return []
-    drawn = [_shuffling(found, findings)] if any(column.increase for column in found.columns) else []
+        return
+    if any(column.increase for column in found.columns):
+        yield _shuffling(found, findings)
     if all(column.share is not None for column in found.columns) and len(found.columns) > 1:
         ax = new_axes(4.6, 0.9 * style.bars_height(len(found.columns)))
         shares = np.array([column.share for column in found.columns], dtype=float)
@@ -158,20 +161,20 @@ def _importances(findings: Findings) -> list[tuple[Any, str]]:
         caption = "Feature importances: each column's share of the variation of the fitted function."
         if found.several:
             caption += " Categories may be overstated, because a row cannot move a little towards another category."
-        drawn.append((ax, caption))
-    return drawn + [_dependence(one, findings) for one in found.dependence]
+        yield ax, caption
+    for one in found.dependence:
+        yield _dependence(one, findings)
 
 
-def _explained(subject: Subject, found: Predictions | None) -> list[tuple[Any, str]]:
+def _explained(subject: Subject, found: Predictions | None) -> Drawn:
     """Two predictions, column by column: the one that is furthest off, and a typical one."""
     core = subject.core
     if found is None or len(subject.used) < 2 or not (hasattr(core, "explain") and explainable(core.expansion_)):
-        return []
+        return
     extreme = "the most confident wrong prediction" if subject.task == "classify" else "the largest difference"
     chosen = {row: extreme for row, _ in worst_rows(found)[:1]}
     middle = np.argsort(found.losses, kind="stable")[len(found.losses) // 2]
     chosen.setdefault(int(found.positions[middle]), "a typical one")
-    drawn = []
     for row, which in chosen.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the page has the remarks on the cells already
@@ -181,8 +184,7 @@ def _explained(subject: Subject, found: Predictions | None) -> list[tuple[Any, s
             f"What each column contributes to the prediction of this model for row {subject.rows.label(row)}, {which}: "
             f"from {steps.baseline:.4g}, the mean over the background, to {steps.value:.4g}."
         )
-        drawn.append((steps.plot(new_axes(4.6, 0.9 * style.bars_height(len(steps.labels)))).ax_, caption))
-    return drawn
+        yield steps.plot(new_axes(4.6, 0.9 * style.bars_height(len(steps.labels)))).ax_, caption
 
 
 def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
@@ -243,20 +245,23 @@ def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]
     return ax, f"Partial dependence: {answer} if every row had the same {found.column}."
 
 
-def _errors(findings: Findings) -> list[tuple[Any, str]]:
+def _errors(findings: Findings) -> Drawn:
     found, wrong = findings.predictions, findings.errors
     if found is None or wrong is None:
-        return []
+        return
     if findings.task == "regress":
-        return _residuals(found, _short(findings.target))
-    return [*_calibration(wrong.calibration), *(_curves(found) if wrong.thresholds else [])]
+        yield from _residuals(found, _short(findings.target))
+    if wrong.calibration is not None:
+        yield _calibration(wrong.calibration)
+    if wrong.thresholds:
+        yield from _curves(found)
 
 
 def _some(n: int, limit: int = _MOST_DOTS) -> Any:
     return sample_rows(n, limit, np.random.default_rng(0))
 
 
-def _residuals(found: Predictions, target: str) -> list[tuple[Any, str]]:
+def _residuals(found: Predictions, target: str) -> Drawn:
     truth, predicted = np.asarray(found.truth, dtype=float), np.asarray(found.predicted, dtype=float)
     some, both = _some(len(truth)), np.concatenate([truth, predicted])
     low, high = float(both.min()), float(both.max())
@@ -271,10 +276,8 @@ def _residuals(found: Predictions, target: str) -> list[tuple[Any, str]]:
         ax.plot(x[some], y[some], "o", color=style.ACCENT, ms=3.5, alpha=0.55, mew=0)
         _few_ticks(ax.xaxis, ax.yaxis)
     pattern = "Above the line, the prediction is too high; a pattern means that the model misses something."
-    return [
-        (against, "Predicted against true values. On the line, the prediction is exact."),
-        (gaps, f"Residuals. {pattern}"),
-    ]
+    yield against, "Predicted against true values. On the line, the prediction is exact."
+    yield gaps, f"Residuals. {pattern}"
 
 
 def _square(xlabel: str, ylabel: str, margin: float) -> Any:
@@ -287,17 +290,15 @@ def _square(xlabel: str, ylabel: str, margin: float) -> Any:
     return ax
 
 
-def _calibration(found: Calibration | None) -> list[tuple[Any, str]]:
-    if found is None:
-        return []
+def _calibration(found: Calibration) -> tuple[Any, str]:
     ax = _square(f"predicted probability of {_short(found.of)}", "observed frequency", 0.03)
     ax.plot([0, 1], [0, 1], color=style.CHOSEN, lw=1.2)
     ax.plot(found.stated, found.true, "o-", color=style.ACCENT, lw=1.5, ms=5)
     equal = "on the line, predicted probabilities match observed frequencies"
-    return [(ax, f"Calibration. Each dot is a group of rows; {equal}.")]
+    return ax, f"Calibration. Each dot is a group of rows; {equal}."
 
 
-def _curves(found: Predictions) -> list[tuple[Any, str]]:
+def _curves(found: Predictions) -> Drawn:
     """The ROC and the precision-recall curve of the rarer of two classes."""
     assert found.rare is not None
     name, positive, stated = found.rare
@@ -310,60 +311,56 @@ def _curves(found: Predictions) -> list[tuple[Any, str]]:
     pr = _square(share_found, "precision", 0.02)
     pr.axhline(positive.mean(), color=style.QUIET, lw=1.2)
     pr.plot(recall, precision, color=style.ACCENT, lw=2)
-    return [
-        (roc, "ROC curve. The gray line is random guessing."),
-        (pr, "Precision-recall curve. The gray line is random guessing."),
-    ]
+    yield roc, "ROC curve. The gray line is random guessing."
+    yield pr, "Precision-recall curve. The gray line is random guessing."
 
 
-def _vectors(subject: Subject) -> list[tuple[Any, str]]:
-    drawn = []
+def _vectors(subject: Subject) -> Drawn:
     plane = in_units(subject) if subject.task == "classify" and len(subject.inputs) == 2 else None
-    if plane is not None and subject.truth is not None:
+    if plane is not None:
         ax = new_axes(5.6, 4.2)
         some = _some(len(plane.X))
         VectorsDisplay.from_model(replace(plane, X=plane.X[some]), subject.truth[some], ax=ax)
-        drawn.append((ax, "Rows, the vectors kept (circles), and the decision boundary."))
+        yield ax, "Rows, the vectors kept (circles), and the decision boundary."
     path = path_of(subject.core)
     if subject.task != "density" and path is not None and path.error.ndim and max(path.error.shape) > 1:
         ax = new_axes(6.0, 3.6)
         PathDisplay.from_estimator(subject.core, ax=ax)
-        drawn.append((ax, "How the number of vectors was chosen: the errors of the models compared."))
-    return drawn
+        yield ax, "How the number of vectors was chosen: the errors of the models compared."
 
 
-def _intervals(findings: Findings) -> list[tuple[Any, str]]:
+def _intervals(findings: Findings) -> Drawn:
     found = findings.uncertainty.intervals
     if found is None:
-        return []
+        return
     ax, some, target = new_axes(4.8, 4.2), _some(len(found.truth)), _short(findings.target)
     replace(found, predicted=found.predicted[some], truth=found.truth[some], intervals=found.intervals[some]).plot(ax)
     _few_ticks(ax.xaxis, ax.yaxis)
     ax.set(xlabel=f"true {target}", ylabel=f"predicted {target}")
-    return [(ax, f"Prediction intervals with {found.coverage:.0%} coverage, for {len(some)} of these rows.")]
+    yield ax, f"Prediction intervals with {found.coverage:.0%} coverage, for {len(some)} of these rows."
 
 
-def _reduction(findings: Findings, labels: Any) -> list[tuple[Any, str]]:
+def _reduction(findings: Findings, labels: Any) -> Drawn:
     found = findings.reduction
     if found is None or not found.total:
-        return []
+        return
     T, names = found.components[:, :2], ["component 1", "component 2"]
     if T.shape[1] == 1:
         T, names = np.column_stack([T[:, 0], np.arange(len(T))]), ["component 1", "row"]
     some = _some(len(T), 3 * _MOST_DOTS)
     ax = new_axes(6.2, 4.4)
     ComponentsDisplay(T[some], None if labels is None else labels[some], None, names).plot(ax)
-    return [(ax, "The rows on the first two components." if found.total > 1 else "The rows on the component.")]
+    yield ax, "The rows on the first two components." if found.total > 1 else "The rows on the component."
 
 
-def _density(found: DensityShape | None) -> list[tuple[Any, str]]:
+def _density(found: DensityShape | None) -> Drawn:
     """Every column alone, and the first columns in pairs."""
     if found is None:
-        return []
+        return
     d, names = len(found.columns), [_short(name) for name in found.columns]
     shown: list[tuple[int, ...]] = [(j,) for j in range(min(d, _MOST_MARGINALS))]
     shown += combinations(range(min(d, _MOST_PAIRED)), 2)
-    some, drawn = _some(len(found.samples)), []
+    some = _some(len(found.samples))
     for columns in shown:
         alone = len(columns) == 1
         ax = new_axes(3.4, 2.8 if alone else 3.5)
@@ -372,8 +369,7 @@ def _density(found: DensityShape | None) -> list[tuple[Any, str]]:
         _few_ticks(ax.xaxis, ax.yaxis)
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, columnspacing=1.0, handlelength=1.2)
         what = " and ".join(found.columns[j] for j in columns)
-        drawn.append((ax, what + (" alone (marginal density)." if alone and d > 1 else ".")))
-    return drawn
+        yield ax, what + (" alone (marginal density)." if alone and d > 1 else ".")
 
 
 def _few_ticks(*axes: Any) -> None:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewkern.base import path_of
-from fewkern.reporting.errors import Errors, Uncertainty, errors, uncertainty, worst_rows
-from fewkern.reporting.evaluation import decides_alone
+from fewkern.reporting.comparison import Usage, baselines, decides_alone, usage
+from fewkern.reporting.evaluation import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.formatting import Table, label, number, percent, table_of
-from fewkern.reporting.holdout import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.importances import Importances, importances
 from fewkern.reporting.kept import Vectors, examples, row_columns, vectors
-from fewkern.reporting.quality import Quality, Usage, baselines, quality, usage
+from fewkern.reporting.quality import Errors, Quality, Uncertainty, errors, quality, uncertainty, worst_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
 
@@ -87,7 +86,6 @@ def find(subject: Subject, settings: ReportSettings) -> Findings:
 
 def _supervised(subject: Subject, found: Predictions, target: str, seed: int) -> dict[str, Any]:
     """What only models of a target have: quality, importances, errors, examples, and the question about a leak."""
-    assert subject.truth is not None
     matter = importances(subject, seed)
     return {
         "predictions": found,
@@ -104,7 +102,6 @@ def _leak(subject: Subject, found: Predictions, matter: Importances, target: str
     if len(matter.columns) < 2 or len(found.positions) < 2:
         return ""
     name, y = matter.columns[0].column, subject.truth
-    assert y is not None
     samples, new = subject.samples[:, subject.features[subject.rows.names.index(name)]], found.positions
     known = found.train
     if not len(known):  # the rows of the fit are unknown

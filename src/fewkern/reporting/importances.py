@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.namespace import Array, to_numpy
-from fewkern.reporting.evaluation import losses
+from fewkern.reporting.evaluation import losses, rarer
 from fewkern.reporting.formatting import cell, is_missing, number, percent
-from fewkern.reporting.holdout import rarer
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
@@ -97,7 +96,6 @@ def importances(subject: Subject, seed: int) -> Importances:
 
 def _error(subject: Subject, positions: Array, samples: Array) -> float:
     """Error rate or mean absolute error on some rows, with the given features."""
-    assert subject.truth is not None
     return float(losses(subject.truth[positions], subject.predict(samples), subject.task == "classify").mean())
 
 

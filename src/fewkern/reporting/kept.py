@@ -14,7 +14,7 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.plotting.fitted import FittedModel, change_of_unit
-from fewkern.reporting.errors import predicted_cell
+from fewkern.reporting.evaluation import Predictions
 from fewkern.reporting.formatting import (
     Table,
     cell,
@@ -27,7 +27,6 @@ from fewkern.reporting.formatting import (
     signed,
     table_of,
 )
-from fewkern.reporting.holdout import Predictions
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
@@ -69,11 +68,7 @@ def rows_of_vectors(subject: Subject) -> list[int | None]:
     """The row of the table that every vector is; None where it is none of them."""
     if subject.moved:
         return [None] * len(subject.vectors)
-    vectors, samples = (rows + 0.0 for rows in subject.held_samples)  # no negative zeros
-    known: dict[bytes, int] = {}
-    for place, row in enumerate(samples):
-        known.setdefault(row.tobytes(), place)
-    places = [known.get(row.tobytes()) for row in vectors]
+    places, (vectors, samples) = list(subject.held_rows), subject.held_samples
     indices = getattr(subject.core.expansion_, "indices", None)
     for m, position in enumerate([] if indices is None else to_numpy(indices).tolist()):
         # of equal rows the one that the model names
@@ -316,7 +311,7 @@ def examples(subject: Subject, found: Predictions, target: str) -> Table:
         similar = [f"row {subject.rows.label(places[m])} ({percent(near[m], 0)})" for m in order]
         similar = [f"{row}: {meanings[m]}" if meanings[m] else row for row, m in zip(similar, order)]
         similar += [""] * (min(_MOST_SIMILAR, len(places)) - len(similar))
-        rows.append((subject.rows.label(position), cell(found.truth[i]), predicted_cell(found, i), *sure, *similar))
+        rows.append((subject.rows.label(position), cell(found.truth[i]), found.cell(i), *sure, *similar))
     head = ["row", f"true {target}", "predicted", *["probability"] * (P is not None)]
     return (*head, *["most similar"] * (len(rows[0]) - len(head))), rows
 

@@ -15,9 +15,9 @@ from fewkern._version import __version__
 from fewkern.arrays.progress import missing_package, printable
 from fewkern.io.archive import write_atomically
 from fewkern.reporting import formatting
+from fewkern.reporting.evaluation import ReportSettings
 from fewkern.reporting.figures import draw
 from fewkern.reporting.findings import Findings, find
-from fewkern.reporting.holdout import ReportSettings
 from fewkern.reporting.subject import subject_of
 
 # Height of the page in a notebook, in pixels; the page scrolls inside.

@@ -1,67 +1,31 @@
-"""How good a classifier or a regression is, and what it costs, as numbers and sentences."""
+"""How good a classifier or a regression is, where it errs, and how certain it is, as numbers and sentences."""
 
 from __future__ import annotations
 
-import time
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR
+from sklearn.metrics import confusion_matrix, mean_pinball_loss, roc_auc_score
 
 from fewkern.arrays.namespace import Array
-from fewkern.io.describe import plan
-from fewkern.reporting.evaluation import Score, judge, linear_predictions, losses, recommend
-from fewkern.reporting.formatting import label, number, of, percent, plural
-from fewkern.reporting.holdout import Predictions, relation
-from fewkern.reporting.rows import sample_rows
+from fewkern.plotting import IntervalsDisplay
+from fewkern.reporting.evaluation import Predictions, Score, judge, recommend, relation
+from fewkern.reporting.formatting import cell, label, number, of, percent, plural, signed
 from fewkern.reporting.subject import Subject
 
 # An interval of an error rate that is wider than this is worth a remark.
 _VAGUE = 0.3
-# The grid search of the comparison sees this many rows, and its winner is fitted to a few more.
-_MOST_SEARCHED, _MOST_FITTED, _FOLDS = 600, 3000, 3
-_GRID = {"C": [1.0, 10.0, 100.0], "gamma": [0.1, 1.0, 10.0]}
-_TIMED_ROWS, _TIMES = 1000, 3
-
-
-def baselines(found: Predictions, X: Array, y: Array, seed: int) -> dict[str, Array]:
-    """Predictions of simple baselines by name: the most frequent class or the mean, then, if possible, a linear model.
-
-    ``X`` and ``y`` are all rows of the table. A baseline is fitted to the rows of the fit, or where these are not
-    known, predicts each fifth of the rows from the other four.
-    """
-    rows, task = np.arange(len(found.positions)), "regress" if found.classes is None else "classify"
-    if len(found.train) or len(rows) < 2:
-        folds = [(found.train if len(found.train) else found.positions, rows)]
-    else:
-        parts = KFold(min(5, len(rows)), shuffle=True, random_state=seed).split(rows)
-        folds = [(found.positions[train], test) for train, test in parts]
-    made = []
-    for predict in (_constant_predictions, linear_predictions):
-        values = np.empty(len(rows), dtype=found.truth.dtype)
-        for train, test in folds:
-            predicted = predict(X[train], y[train], X[found.positions[test]], task)
-            if predicted is None:
-                break
-            values[test] = predicted
-        else:
-            made.append(values)
-    names = set(made[0].tolist())
-    most = "the mean" if task == "regress" else label(names.pop()) if len(names) == 1 else "the most frequent class"
-    return dict(zip((f"always {most}", "a linear model"), made))
-
-
-def _constant_predictions(X: Array, y: Array, new: Array, task: str) -> Array:
-    model = DummyClassifier() if task == "classify" else DummyRegressor()
-    return np.asarray(model.fit(X, y).predict(new))
+# Groups of rows with similar probabilities, about as many rows in each.
+_MOST_BINS, _LEAST_IN_BIN = 10, 10
+_THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_MOST_WORST = 10
+_COVERAGE, _FALSE_ALARMS = 0.9, 0.05
+# Quantiles whose losses make up the CRPS: few enough that 19 rows held out can vouch for them.
+_LEVELS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95)
+# Rows that intervals, sets and novelties are computed for.
+_MOST_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -117,7 +81,8 @@ def quality(found: Predictions, rules: dict[str, Array], target: str) -> Quality
     sentences = _class_sentences(found, scores[0], target) if classify else _number_sentences(found, scores[0], target)
     for other, verdict in zip(scores[1:], verdicts):
         name = other.name.replace("always", "always predicting", 1)
-        does = f"is right for {percent(1 - other.value)} of rows" if classify else f"has an RMSE of {_rmse(other)}"
+        share = f"is right for {percent(1 - other.value)} of rows"
+        does = share if classify else f"has an RMSE of {number(other.rmse)}"
         sentences.append(f"{name[0].upper()}{name[1:]} {does}; this model is {_COMPARED[verdict]}.")
     if classify:
         sentences += _two_classes(lines) if len(lines) == 2 else _many_classes(lines, found)
@@ -133,11 +98,6 @@ _COMPARED = {
     "no better": "no better",
     "worse": "clearly worse",
 }
-
-
-def _rmse(score: Score) -> str:
-    assert score.rmse is not None
-    return number(score.rmse)
 
 
 def _lines(found: Predictions) -> tuple[ClassLine, ...]:
@@ -164,10 +124,9 @@ def _class_sentences(found: Predictions, own: Score, target: str) -> list[str]:
 
 
 def _number_sentences(found: Predictions, own: Score, target: str) -> list[str]:
-    assert own.r2 is not None
     low, high = (float(q) for q in np.quantile(found.truth, [0.05, 0.95]))
     rows = f"{plural(len(found.truth), 'row')} {relation(found.how)}"
-    interval = f"95% CI {number(own.low)} to {number(own.high)}; RMSE {_rmse(own)}"
+    interval = f"95% CI {number(own.low)} to {number(own.high)}; RMSE {number(own.rmse)}"
     sentences = [
         f"On {rows}, its predictions of {target} are off by {number(own.value)} on average ({interval}).",
         f"For scale: 90% of these rows have a {target} between {number(low)} and {number(high)}.",
@@ -207,95 +166,224 @@ def _many_classes(lines: tuple[ClassLine, ...], found: Predictions) -> list[str]
 
 
 @dataclass(frozen=True)
-class Machine:
-    """Size and speed of one model."""
+class Calibration:
+    """Predicted probabilities against observed frequencies, in groups of rows."""
 
-    name: str
-    vectors: int
-    nbytes: int
-    microseconds: float
-    """Per row, when many are predicted at once."""
-    error: float | None
-    """Error rate or mean absolute error, on the rows that both were evaluated on."""
+    of: str
+    """What the probability is of."""
+    stated: Array
+    true: Array
+    counts: Array
 
 
 @dataclass(frozen=True)
-class Usage:
-    """How to use the model, and what it costs."""
+class Errors:
+    """Where a model of a target errs; what does not apply to it is None or empty."""
 
-    machines: tuple[Machine, ...]
-    method: str
-    """Name of the method that is called with rows."""
-    is_table: bool
-    """Whether the model takes a table, as the command line does."""
-    exports: bool
-    """Whether the model can be written as C and as ONNX."""
-    notes: tuple[str, ...]
+    sentences: tuple[str, ...]
+    """About the residuals of a regression, or the probabilities of a classifier."""
+    labels: tuple[Any, ...] = ()
+    """Classes in the order of ``counts``."""
+    counts: Array = None
+    """Confusion matrix; rows: true classes, columns: predicted ones."""
+    calibration: Calibration | None = None
+    thresholds: tuple[ClassLine, ...] = ()
+    """The rarer of two classes, if it is predicted from the probability ``label`` on."""
 
-
-def usage(subject: Subject, found: Predictions | None, compare: bool, seed: int) -> Usage:
-    """Size and time per prediction, compared with a grid-searched SVC or SVR if asked for; and possible exports."""
-    method = {"reduce": "transform", "density": "score_samples"}.get(subject.task, "predict")
-    error = None if found is None else float(found.losses.mean())
-    took = _time(getattr(subject.core, method), subject.samples[:_TIMED_ROWS])
-    machines = [Machine("this model", len(subject.vectors), int(subject.core.expansion_.nbytes), took, error)]
-    notes: list[str] = []
-    other = _support_vectors(subject, found, seed) if compare and found is not None else None
-    if other is not None:
-        machine, searched, fitted = other
-        machines.append(machine)
-        searching = f"a grid of {len(_GRID['C']) * len(_GRID['gamma'])}, searched on {searched:,} rows"
-        notes += [
-            f"{machine.name}: C and gamma from {searching} with {_FOLDS} folds, then fitted to {fitted:,} rows.",
-            "Its size and prediction time grow with the number of rows.",
-            "Times were measured on the computer that made this page.",
-        ]
-    exports = True
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            plan(subject.model, "double", "to_c")
-    except (TypeError, ValueError) as refused:
-        exports = False
-        notes.append(f"No export to C or ONNX: {refused}")
-    return Usage(tuple(machines), method, subject.is_table, exports, tuple(notes))
+    @property
+    def confusions(self) -> list[tuple[Any, Any, int]]:
+        """True class, predicted class, how often: only confusions, the most frequent first."""
+        wrong = self.counts - np.diag(np.diag(self.counts))
+        places = sorted(zip(*np.nonzero(wrong)), key=lambda at: -int(wrong[at]))
+        return [(self.labels[i], self.labels[j], int(wrong[i, j])) for i, j in places]
 
 
-def _time(call: Any, rows: Array) -> float:
-    """Microseconds per row, the best of a few trials."""
-    best = np.inf
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the rows have lost the names of their columns
-        for _ in range(_TIMES):
-            start = time.perf_counter()
-            call(rows)
-            best = min(best, time.perf_counter() - start)
-    return 1e6 * best / len(rows)
+def errors(found: Predictions, target: str) -> Errors:
+    """What stands out in the errors of a classifier or a regression."""
+    if found.classes is None:
+        return Errors(_residuals(found, target))
+    calibration = _calibration(found)
+    return Errors(_probabilities(calibration), *_confusion(found), calibration, _thresholds(found))
 
 
-def _support_vectors(subject: Subject, found: Predictions, seed: int) -> tuple[Machine, int, int] | None:
-    """A support vector machine for the same rows, and the numbers of rows of its grid search and of its fit."""
-    rng = np.random.default_rng(seed)
-    X, y, classify = subject.samples, subject.truth, subject.task == "classify"
-    assert y is not None
-    train = sample_rows(found.train if len(found.train) else np.arange(len(X)), _MOST_FITTED, rng)
-    few = sample_rows(train, _MOST_SEARCHED, rng)
-    if len(few) < 3 * _FOLDS or (classify and np.unique(y[few], return_counts=True)[1].min() < _FOLDS):
+def _confusion(found: Predictions) -> tuple[tuple[Any, ...], Array]:
+    """Classes, and counts of true against predicted ones: numbers by size, also where they are texts; then texts."""
+
+    def key(value: Any) -> tuple[int, float, str]:
+        try:
+            return 0, float(value), ""
+        except (TypeError, ValueError):
+            return 1, 0.0, str(value)
+
+    truth, predicted = found.truth.tolist(), found.predicted.tolist()
+    labels = sorted({*found.classes.tolist(), *truth, *predicted}, key=key)
+    place = {name: k for k, name in enumerate(labels)}
+    codes = ([place[v] for v in values] for values in (truth, predicted))
+    return tuple(labels), confusion_matrix(*codes, labels=list(place.values()))
+
+
+def _calibration(found: Predictions) -> Calibration | None:
+    """Calibration of the probability of the rarer of two classes, else of the predicted class."""
+    P = found.probabilities
+    if P is None or len(P) < 2 * _LEAST_IN_BIN:
         return None
-    # gamma in units of one over the number of features, as scikit-learn's "scale"
-    grid = {"svm__C": _GRID["C"], "svm__gamma": [g / X.shape[1] for g in _GRID["gamma"]]}
-    machine: Any = Pipeline([("scale", StandardScaler()), ("svm", SVC() if classify else SVR())])
-    if not classify:
-        machine = TransformedTargetRegressor(machine, transformer=StandardScaler())
-        grid = {f"regressor__{name}": values for name, values in grid.items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of another program
-        search = GridSearchCV(machine, grid, cv=_FOLDS, refit=False).fit(X[few], y[few])
-        machine.set_params(**search.best_params_).fit(X[train], y[train])
-        predicted = machine.predict(X[found.positions])
-        took = _time(machine.predict, X[:_TIMED_ROWS])
-    svm = (machine if classify else machine.regressor_)["svm"]
-    nbytes = sum(np.asarray(part).nbytes for part in (svm.support_vectors_, svm.dual_coef_, svm.intercept_))
-    error = float(losses(found.truth, predicted, classify).mean()) if len(found.train) else None
-    name = f"{type(svm).__name__}, grid-searched"
-    return Machine(name, len(svm.support_vectors_), nbytes, took, error), len(few), len(train)
+    what, happened, stated = "the predicted class", found.predicted == found.truth, P.max(axis=1)
+    if found.rare is not None:
+        name, happened, stated = found.rare
+        what = label(name)
+    parts = np.array_split(np.argsort(stated, kind="stable"), min(_MOST_BINS, len(P) // _LEAST_IN_BIN))
+    means, shares = (np.array([values[part].mean() for part in parts]) for values in (stated, happened))
+    return Calibration(what, means, shares, np.array([len(part) for part in parts]))
+
+
+def _probabilities(curve: Calibration | None) -> tuple[str, ...]:
+    """How far probabilities are from frequencies (expected calibration error), and where the model is most certain."""
+    if curve is None:
+        return ()
+    gap = float(np.average(np.abs(curve.stated - curve.true), weights=curve.counts))
+    stated, true = (percent(values[-1], 0) for values in (curve.stated, curve.true))
+    rows = f"the {curve.counts[-1]:,} rows with the highest probabilities"
+    return (
+        f"Probabilities of {curve.of} differ from observed frequencies by {percent(gap)} on average.",
+        f"For {rows}, the average prediction is {stated} and the observed frequency {true}.",
+    )
+
+
+def _thresholds(found: Predictions) -> tuple[ClassLine, ...]:
+    """A table for choosing a threshold for the rarer of two classes, where both are among the rows."""
+    if found.rare is None:
+        return ()
+    _, positive, stated = found.rare
+    if positive.all() or not positive.any():
+        return ()
+    return tuple(ClassLine.of(t, positive, stated >= t) for t in _THRESHOLDS)
+
+
+def _residuals(found: Predictions, target: str) -> tuple[str, ...]:
+    """Differences between prediction and truth: their size, bias, and where they are large."""
+    gap = np.asarray(found.predicted - found.truth, dtype=float)
+    middle, wide = (float(q) for q in np.quantile(np.abs(gap), [0.5, 0.9]))
+    sentences = [f"Half of the predictions are off by less than {number(middle)}, 90% by less than {number(wide)}."]
+    n = len(gap)
+    if n >= 20:
+        bias = float(gap.mean())
+        if abs(bias) > 3 * gap.std() / np.sqrt(n):
+            sentences.append(f"On average they are {number(abs(bias))} too {'high' if bias > 0 else 'low'}.")
+        order = np.argsort(found.predicted, kind="stable")
+        low, high = (float(np.abs(gap[part]).mean()) for part in (order[: n // 3], order[-(n // 3) :]))
+        if max(low, high) > 2 * min(low, high):
+            where = "largest" if high > low else "smallest"
+            sentences.append(
+                f"They are least accurate where the predicted {target} is {where}: off by {number(max(low, high))} "
+                f"there, and by {number(min(low, high))} at the other end."
+            )
+    return tuple(sentences)
+
+
+def worst_rows(found: Predictions) -> list[tuple[int, tuple[str, str, str]]]:
+    """Rows with the most confident wrong predictions, or with the largest differences.
+
+    Of each its position, the truth, the prediction, and the probability of the wrong class or the difference.
+    """
+    loss, P = found.losses, found.probabilities
+    sizes = loss if found.classes is None else np.zeros(len(loss)) if P is None else P.max(axis=1)
+    wrong = np.flatnonzero(loss)
+    worst = wrong[np.argsort(-sizes[wrong], kind="stable")][:_MOST_WORST]
+    if found.classes is None:
+        how = [signed(found.predicted[i] - found.truth[i]) for i in worst]
+    else:
+        how = ["" if P is None else percent(sizes[i], 0) for i in worst]
+    leads = [(cell(found.truth[i]), found.cell(i), words) for i, words in zip(worst, how)]
+    return list(zip(found.positions[worst].tolist(), leads))
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """What a model states about its own uncertainty."""
+
+    sentences: tuple[str, ...]
+    intervals: IntervalsDisplay | None
+    """Prediction intervals of the model itself, not drawn."""
+    set_sizes: tuple[int, ...]
+    """Rows with a prediction set of no class, of one, of two, ..."""
+    absent: tuple[str, ...]
+    """Why something is missing, in the words of the model."""
+
+
+def uncertainty(subject: Subject, found: Predictions | None) -> Uncertainty:
+    """Prediction intervals, prediction sets and novelty, where the model has them."""
+    values: dict[str, Any] = {}
+    sentences, absent = [], []
+    for method, describe in _STATED.items():
+        if not hasattr(subject.core, method) or (found is None and method != "novelty"):
+            continue
+        try:
+            values[method], sentence = describe(subject, found)
+        except (AttributeError, ValueError) as error:  # the message tells why there is none
+            absent.append(str(error))
+        else:
+            sentences.append(sentence)
+    intervals, sizes = values.get("predict_interval"), values.get("predict_set", ())
+    return Uncertainty(tuple(sentences), intervals, sizes, tuple(absent))
+
+
+def _intervals(subject: Subject, found: Predictions) -> tuple[IntervalsDisplay, str]:
+    samples, truth = subject.samples[found.positions[:_MOST_ROWS]], found.truth[:_MOST_ROWS]
+    ends = subject.ask("predict_interval", samples, coverage=_COVERAGE).astype(float)
+    made, (low, high) = IntervalsDisplay(subject.predict(samples), truth, ends, _COVERAGE), ends.T
+    down, up = (number(float(np.median(size))) for size in (made.predicted - low, high - made.predicted))
+    return made, (
+        f"At {percent(_COVERAGE, 0)} coverage, a typical prediction interval reaches from {down} below the prediction "
+        f"to {up} above it. {percent(float(np.mean(truth < low)))} of the true values lie below their interval and "
+        f"{percent(float(np.mean(truth > high)))} above. It contains the true value for {_of_these(made.inside, found)}"
+    )
+
+
+def _distribution(subject: Subject, found: Predictions) -> tuple[None, str]:
+    """How well the distributions suit the true values."""
+    samples, truth = subject.samples[found.positions[:_MOST_ROWS]], found.truth[:_MOST_ROWS].astype(float)
+    losses = [mean_pinball_loss(truth, subject.ask("predict_quantile", samples, q=q), alpha=q) for q in _LEVELS]
+    error = float(np.mean(np.abs(truth - subject.predict(samples).astype(float))))
+    return None, (
+        f"The continuous ranked probability score (CRPS) of the predicted distributions is "
+        f"{number(2 * float(np.mean(losses)))}; point predictions alone would score {number(error)}, their mean "
+        f"absolute error. The pinball loss is {number(losses[0])} at the {_LEVELS[0]} quantile and "
+        f"{number(losses[-1])} at the {_LEVELS[-1]} quantile."
+    )
+
+
+def _set_sizes(subject: Subject, found: Predictions) -> tuple[tuple[int, ...], str]:
+    """Sizes of sets of classes that include the true one with a given probability."""
+    samples, truth = subject.samples[found.positions[:_MOST_ROWS]], found.truth[:_MOST_ROWS]
+    member = subject.ask("predict_set", samples, coverage=_COVERAGE).astype(bool)
+    sizes = np.bincount(member.sum(axis=1), minlength=len(subject.classes) + 1)
+    covered = (member & (truth[:, None] == subject.classes[None, :])).any(axis=1)
+    return tuple(int(v) for v in sizes), (
+        f"At {percent(_COVERAGE, 0)} coverage, the prediction set is a single class for "
+        f"{percent(sizes[1] / len(member), 0)} of rows. It contains the true class for {_of_these(covered, found)}"
+    )
+
+
+def _of_these(covered: Array, found: Predictions) -> str:
+    """The share of covered rows. It flatters the model if it was fitted to them."""
+    share = f"{percent(float(covered.mean()))} of these {plural(len(covered), 'row')}."
+    return share + f" The model was fitted to them; for new rows expect {percent(_COVERAGE, 0)}." * found.seen
+
+
+def _novelty(subject: Subject, _: Any) -> tuple[None, str]:
+    """How unlike the training samples the rows are."""
+    values = subject.ask("novelty", subject.samples[:_MOST_ROWS]).astype(float)
+    limit = float(subject.core.novelty_threshold(false_alarms=_FALSE_ALARMS))
+    return None, (
+        f"At a false-alarm rate of {percent(_FALSE_ALARMS, 0)} (novelty above {number(limit)}), "
+        f"{percent(float(np.mean(values > limit)))} of these rows are flagged as unlike the training data."
+    )
+
+
+# What a model may state, in the order of the page: its method, and the function that asks for a value and a sentence.
+_STATED: dict[str, Callable[[Subject, Any], tuple[Any, str]]] = {
+    "predict_interval": _intervals,
+    "predict_quantile": _distribution,
+    "predict_set": _set_sizes,
+    "novelty": _novelty,
+}

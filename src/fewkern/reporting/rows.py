@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,12 @@ class TableRows:
     """
 
     data: Any
-    names: tuple[str, ...]
 
     @classmethod
     def of(cls, X: Any) -> TableRows:
-        """The rows of ``X``; columns of an array are named by their numbers."""
+        """The rows of ``X``, a data frame or anything that becomes an array."""
         if hasattr(X, "columns") and hasattr(X, "shape"):
-            return cls(X, tuple(str(name) for name in X.columns))
+            return cls(X)
         if is_sparse(X):
             if X.shape[0] * X.shape[1] > _MOST_CELLS:
                 raise ValueError(
@@ -46,7 +46,7 @@ class TableRows:
         values = to_numpy(X)
         if values.ndim != 2:
             raise ValueError(f"report: X must be a table with rows and columns, got an array of shape {values.shape}.")
-        return cls(values, tuple(f"feature {j}" for j in range(values.shape[1])))
+        return cls(values)
 
     def __len__(self) -> int:
         return int(self.data.shape[0])
@@ -56,41 +56,41 @@ class TableRows:
         """Whether the columns have names of their own."""
         return hasattr(self.data, "columns")
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns; those of an array are numbers."""
+        if self.is_frame:
+            return tuple(str(name) for name in self.data.columns)
+        return tuple(f"feature {j}" for j in range(self.data.shape[1]))
+
+    @property
+    def _at(self) -> Any:
+        """What takes positions of rows and columns: an attribute of pandas, or else the table itself."""
+        return getattr(self.data, "iloc", self.data)
+
     def take(self, positions: Any) -> TableRows:
         """The rows at ``positions``."""
-        positions = np.asarray(positions, dtype=int)
-        if hasattr(self.data, "iloc"):
-            return TableRows(self.data.iloc[positions], self.names)
-        return TableRows(self.data[positions], self.names)
+        return TableRows(self._at[np.asarray(positions, dtype=int)])
 
-    def select(self, columns: Any) -> TableRows:
-        """The columns at the positions ``columns``."""
-        columns = list(columns)
-        names = tuple(self.names[j] for j in columns)
-        if hasattr(self.data, "iloc"):
-            return TableRows(self.data.iloc[:, columns], names)
-        return TableRows(self.data[:, columns], names)
+    def select(self, columns: Any) -> Any:
+        """The columns at the positions ``columns``, in the type of the table."""
+        return self._at[:, list(columns)]
 
-    def cells(self, j: int, positions: Any = None) -> Any:
-        """Column ``j``, in the type that it has in the table."""
-        positions = np.arange(len(self)) if positions is None else np.asarray(positions)
-        if hasattr(self.data, "iloc"):
-            return self.data.iloc[positions, j]
-        if self.is_frame:
-            return self.data.to_series(j).gather(positions)
-        return self.data[positions, j]
+    def cells(self, j: int, positions: Any = slice(None)) -> Any:
+        """Column ``j`` of the rows at ``positions``, in the type that it has in the table."""
+        return self._at[positions, j]
 
     def replaced(self, j: int, cells: Any) -> TableRows:
         """The same rows with other cells in column ``j``, in order."""
-        if hasattr(self.data, "iloc"):
+        if self.is_frame and not hasattr(self.data, "iloc"):
+            return TableRows(self.data.with_columns(cells.alias(self.data.columns[j])))
+        if self.is_frame:
             data = self.data.copy(deep=False)
             data.isetitem(j, cells.set_axis(data.index) if hasattr(cells, "set_axis") else cells)
-            return TableRows(data, self.names)
-        if self.is_frame:
-            return TableRows(self.data.with_columns(cells.alias(self.data.columns[j])), self.names)
-        data = self.data.copy()
-        data[:, j] = cells
-        return TableRows(data, self.names)
+        else:
+            data = self.data.copy()
+            data[:, j] = cells
+        return TableRows(data)
 
     def values(self, j: int) -> np.ndarray[Any, Any]:
         """Column ``j`` as an array of Python objects."""

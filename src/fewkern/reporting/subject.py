@@ -40,22 +40,17 @@ class Subject:
     """All columns but the target; those that the model does not use may name the rows."""
     inputs: tuple[int, ...]
     """Columns of ``rows`` that the model is given, in its order."""
-    truth: Array | None
+    truth: Array
+    """Values of the target; None where there is none."""
     places: Array
     """Where the rows are in the table that was given; rows without a target are left out."""
     notes: tuple[str, ...] = ()
     """Sentences of the model, and of this report, about the table."""
 
     @property
-    def is_table(self) -> bool:
-        """Whether the model takes the whole table, and finds its columns itself."""
-        return hasattr(self.model, "encoder_")
-
-    @property
-    def takes_names(self) -> bool:
-        """Whether the model was fitted to columns with names."""
-        first = self.model.steps[0][1] if isinstance(self.model, Pipeline) else self.model
-        return hasattr(first, "feature_names_in_")
+    def encoder(self) -> Any:
+        """The encoder of a table model, which finds its columns in the whole table; None of other models."""
+        return getattr(self.model, "encoder_", None)
 
     @property
     def classes(self) -> Array:
@@ -64,15 +59,11 @@ class Subject:
 
     def given(self, rows: TableRows) -> Any:
         """The part of ``rows`` that the model takes, without names where it was fitted without."""
-        if self.is_table:
+        if self.encoder is not None:
             return rows.data
-        data = rows.select(self.inputs).data
-        return data if self.takes_names or not rows.is_frame else data.to_numpy()
-
-    @property
-    def encoder(self) -> Any:
-        """The encoder of a table model."""
-        return getattr(self.model, "encoder_", None)
+        data = rows.select(self.inputs)
+        has_names = hasattr(_first_step(self.model), "feature_names_in_")
+        return data if has_names or not rows.is_frame else data.to_numpy()
 
     def encode(self, rows: TableRows) -> Array:
         """Features of ``rows`` as the estimator inside sees them, shape ``(n, d)``."""
@@ -204,6 +195,15 @@ class Subject:
         own = to_numpy(kept)  # the rows in the same precision
         return as_numbers(own), as_numbers(preparation.like(own)(self.samples.astype(own.dtype)))
 
+    @cached_property
+    def held_rows(self) -> list[int | None]:
+        """The row that every sample is that the model holds; None where it is none of them."""
+        held, samples = (rows + 0.0 for rows in self.held_samples)  # no negative zeros
+        known: dict[bytes, int] = {}
+        for place, row in enumerate(samples):
+            known.setdefault(row.tobytes(), place)
+        return [known.get(row.tobytes()) for row in held]
+
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features that the estimator inside sees; those of the columns where it sees these."""
@@ -230,12 +230,17 @@ class Subject:
         copy.set_params(**{name: False for name in copy.get_params() if name.split("__")[-1] == "verbose"})
         part = self.rows.take(positions)
         y = None if self.truth is None else self.truth[positions]
-        if self.is_table:
+        if self.encoder is not None:
             frame = part.data if y is None else part.data.assign(**{str(self.target): y})
             copy.set_params(holdout=0).fit(frame, self.target)
         else:
             copy.fit(self.given(part), *(() if y is None else (y,)))
-        return Subject(copy, steps_of(copy)[1], self.task, self.target, self.rows, self.inputs, self.truth, self.places)
+        return replace(self, model=copy, core=steps_of(copy)[1], notes=())
+
+
+def _first_step(model: Any) -> Any:
+    """What sees the columns of the table first."""
+    return model.steps[0][1] if isinstance(model, Pipeline) else model
 
 
 def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
@@ -263,13 +268,13 @@ def _complete(subject: Subject) -> Subject:
     known, truth = np.ones(len(subject.rows), dtype=bool), subject.truth
     if truth is not None:
         known = np.array([not is_missing(v) for v in truth])
-    elif subject.task == "density" and subject.is_table:
+    elif subject.task == "density" and subject.encoder is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of the same rows
             known = np.isfinite(to_numpy(subject.model.score_samples(subject.rows.data)))
     if known.all():
         return subject
-    if not known.any() or not subject.is_table:
+    if not known.any() or subject.encoder is None:
         raise ValueError("report: y has missing values; leave these rows out of X and y.")
     lacking = "with a missing value" if truth is None else "without a target"
     notes = (*subject.notes, f"{int((~known).sum()):,} rows {lacking} were left out of this report")
@@ -280,18 +285,17 @@ def _complete(subject: Subject) -> Subject:
 
 def _checked_core(model: Any) -> Any:
     """The estimator of fewkern in ``model``, which must be fitted."""
-    name = type(model).__name__
-    if not hasattr(model, "fit") or isinstance(model, type):
-        raise TypeError(f"report: expected a fitted model of fewkern, or a pipeline that ends in one, got {name}.")
-    core = steps_of(model)[1]
-    try:
-        check_is_fitted(core)
-    except NotFittedError as error:
-        raise NotFittedError(f"report: this {name} is not fitted; call fit first.") from error
+    name, core = type(model).__name__, None
+    if hasattr(model, "fit") and not isinstance(model, type):
+        core = steps_of(model)[1]
+        try:
+            check_is_fitted(core)
+        except NotFittedError as error:
+            raise NotFittedError(f"report: this {name} is not fitted; call fit first.") from error
     if not hasattr(core, "expansion_"):
+        inside = "" if core is None or core is model else f", which ends in {type(core).__name__}"
         raise TypeError(
-            f"report: expected a fitted model of fewkern, or a pipeline that ends in one, got {name}"
-            + (f", which ends in {type(core).__name__}." if core is not model else ".")
+            f"report: expected a fitted model of fewkern, or a pipeline that ends in one, got {name}{inside}."
         )
     if hasattr(core, "kernel") and is_pairwise(core):
         raise ValueError("report: this model was fitted to kernel values; a report needs a model of samples.")
@@ -333,7 +337,7 @@ def _inputs(model: Any, core: Any, rows: TableRows) -> tuple[int, ...]:
     if hasattr(model, "encoder_"):
         names = model.encoder_.columns
     else:
-        first = model.steps[0][1] if isinstance(model, Pipeline) else model
+        first = _first_step(model)
         names = getattr(first, "feature_names_in_", None)
         count = getattr(first, "n_features_in_", getattr(core, "n_features_in_", None))
         if names is None or not rows.is_frame:

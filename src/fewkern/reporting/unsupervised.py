@@ -13,9 +13,9 @@ from sklearn.preprocessing import scale
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.density import mixture_in_units
-from fewkern.reporting.evaluation import EACH_ROW, normal_log_density
+from fewkern.reporting.comparison import normal_log_density
+from fewkern.reporting.evaluation import EACH_ROW, ReportSettings, relation, try_out
 from fewkern.reporting.formatting import number, percent, plural
-from fewkern.reporting.holdout import ReportSettings, relation, try_out
 from fewkern.reporting.kept import in_units
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
@@ -32,7 +32,7 @@ class Reduction:
     """How much of the table can be recovered from a few components."""
 
     how: str
-    """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.holdout.Predictions`."""
+    """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.evaluation.Predictions`."""
     components: Array
     """Of all rows, at most the first four, shape ``(n, k)``."""
     total: int

@@ -23,7 +23,7 @@ from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
-from fewkern.reporting.evaluation import linear_predictions, normal_log_density
+from fewkern.reporting.comparison import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
 from fewkern.tables.cells import pandas
 from fewkern.tables.columns import Encoded

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from fewkern.arrays.namespace import Array, is_sparse
-from fewkern.reporting.evaluation import decides_alone
+from fewkern.reporting.comparison import decides_alone
 from fewkern.reporting.formatting import label, number, percent, plural
 from fewkern.tables import BY_CLASS, build, check_model
 from fewkern.tables.cells import factorized, holds_text, nested, numbers_as_written, texts

@@ -7,9 +7,9 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from fewkern.reporting.errors import errors, uncertainty, worst_rows
+from fewkern.reporting.evaluation import predict_held_out
 from fewkern.reporting.formatting import percent
-from fewkern.reporting.holdout import predict_held_out
+from fewkern.reporting.quality import errors, uncertainty, worst_rows
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, judged, price_model
 
@@ -39,7 +39,7 @@ def test_calibration_is_that_of_scikit_learn():
     assert sum(curve.counts) == 300
     gap = np.average(np.abs(curve.stated - curve.true), weights=curve.counts)
     said = f"Probabilities of 'yes' differ from observed frequencies by {100 * gap:.1f}% on average"
-    assert curve.sentence.startswith(said)
+    assert errors(found, "x").sentences[0] == f"{said}."
     assert errors(two_classes(15), "x").calibration is None  # too few rows
 
 

@@ -1,4 +1,4 @@
-"""Pictures of features: importances, contributions to one prediction, and mean contributions to many."""
+"""Pictures of predictions: how far they can be trusted, and what every feature contributes to them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,160 @@ from typing import Any, Self
 
 import numpy as np
 
-from fewkern.arrays.namespace import is_sparse, to_numpy
+from fewkern.arrays.namespace import to_numpy
 from fewkern.core.explanation import Explanation
 from fewkern.plotting import style
-from fewkern.plotting.fitted import as_numbers, fitted_model
+from fewkern.plotting.fitted import as_numbers, fitted_model, take_rows
+
+# Bars of a histogram over the whole range of novelties.
+_BARS = 40
+
+
+@dataclass(repr=False, eq=False)
+class IntervalsDisplay(style.Display):
+    """Predictions of a regressor with their intervals, against the measured values.
+
+    A point on the diagonal was predicted exactly. A bar that crosses the diagonal holds the measured value.
+
+    Parameters
+    ----------
+    predicted, truth : arrays of shape (n,)
+    intervals : array of shape (n, 2)
+        Lower and upper ends.
+    coverage : float
+        Share of new samples that the intervals are meant to hold.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from fewkern.plotting import IntervalsDisplay
+    >>> truth, predicted = np.array([1.0, 2.0, 3.0]), np.array([1.1, 2.5, 2.9])
+    >>> ends = np.column_stack([predicted - 0.3, predicted + 0.3])
+    >>> display = IntervalsDisplay(predicted, truth, ends, coverage=0.9).plot()
+    >>> display.ax_.get_xlabel()
+    'measured'
+    """
+
+    predicted: Any
+    truth: Any
+    intervals: Any
+    coverage: float
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax: Any = None) -> Self:
+        """Picture of ``predict_interval`` of a fitted regressor, at samples that it was not fitted to.
+
+        Parameters
+        ----------
+        estimator : fitted regressor with ``predict_interval``, or Pipeline or search that ends in one
+        X : array or data frame
+        y : array of shape (n,)
+        coverage : float, default 0.9
+        ax : matplotlib axes or None, default None
+        """
+        model, seen = _with_method(cls, estimator, X, "predict_interval")
+        intervals = to_numpy(model.predict_interval(seen, coverage=coverage))
+        if intervals.ndim != 2:
+            raise ValueError(f"IntervalsDisplay: the picture shows one target, but the model has {intervals.shape[1]}.")
+        return cls(to_numpy(model.predict(seen)), np.asarray(to_numpy(y), dtype=float), intervals, coverage).plot(ax)
+
+    @property
+    def inside(self) -> np.ndarray:
+        """Whether each measured value lies inside its interval."""
+        low, high = self.intervals.T
+        return np.asarray((low <= self.truth) & (self.truth <= high))
+
+    def _draw(self, ax: Any) -> None:
+        (low, high), inside = self.intervals.T, self.inside
+        for held, color, word in ((True, style.ACCENT, "holds the value"), (False, style.CHOSEN, "misses it")):
+            own = inside == held
+            if own.any():
+                ax.vlines(self.truth[own], low[own], high[own], color=color, lw=1, alpha=0.35)
+                label = f"{100 * own.mean():.0f}%: the interval {word}"
+                ax.scatter(self.truth[own], self.predicted[own], s=16, color=color, lw=0, label=label)
+        ends = self.truth.min(), self.truth.max()
+        ax.plot(ends, ends, color=style.QUIET, lw=1.5, zorder=0, label="predicted = measured")
+        ax.set(xlabel="measured", ylabel=f"predicted, with intervals for {100 * self.coverage:g}%")
+        style.legend_below(ax)
+
+
+@dataclass(repr=False, eq=False)
+class NoveltyDisplay(style.Display):
+    """Histograms of novelty: how unlike the training samples others are, with the threshold.
+
+    Parameters
+    ----------
+    novelty : dict of str to array
+        Novelties in [0, 1] of groups of samples, by the name of the group.
+    threshold : float
+        Novelty that few samples of the same kind exceed.
+    false_alarms : float
+        How few.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from fewkern.plotting import NoveltyDisplay
+    >>> display = NoveltyDisplay({"samples": np.array([0.01, 0.02, 0.3])}, threshold=0.1, false_alarms=0.05).plot()
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()][0]
+    'threshold (5% false alarms)'
+    """
+
+    novelty: dict[str, Any]
+    threshold: float
+    false_alarms: float
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, others: Any = None, *, false_alarms: float = 0.05, ax: Any = None
+    ) -> Self:
+        """Picture of ``novelty`` of a fitted model.
+
+        Parameters
+        ----------
+        estimator : fitted model with ``novelty`` and ``novelty_threshold``, or Pipeline or search that ends in one
+        X : array or data frame
+            Samples of the kind that the model was fitted to.
+        others : array or data frame or None, default None
+            Samples that may be of another kind.
+        false_alarms : float, default 0.05
+        ax : matplotlib axes or None, default None
+        """
+        groups = {"samples": X} if others is None else {"samples": X, "other samples": others}
+        novelty = {}
+        for name, given in groups.items():
+            model, seen = _with_method(cls, estimator, given, "novelty")
+            novelty[name] = to_numpy(model.novelty(seen))
+        threshold = float(fitted_model(estimator).model.novelty_threshold(false_alarms))
+        return cls(novelty, threshold, false_alarms).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        highest = max(self.threshold, *(float(np.max(values)) for values in self.novelty.values()))
+        edges = np.linspace(0.0, min(1.05 * highest, 1.0) or 1.0, _BARS + 1)
+        threshold = f"threshold ({100 * self.false_alarms:g}% false alarms)"
+        ax.axvline(self.threshold, color="black", lw=1.5, ls="--", label=threshold)
+        for color, (name, values) in zip(style.CLASSES, self.novelty.items()):
+            label = f"{len(values)} {name}: {100 * float(np.mean(values > self.threshold)):.0f}% above it"
+            weights = np.full(len(values), 1 / len(values))
+            ax.hist(values, bins=edges, weights=weights, color=color, alpha=0.55, label=label)
+        ax.set(xlabel="novelty: what the kept vectors do not explain of a sample", ylabel="share of the samples")
+        style.percent_ticks(ax.yaxis)
+        style.legend_below(ax)
+
+
+def _with_method(display: type, estimator: Any, X: Any, method: str) -> tuple[Any, Any]:
+    """The estimator if it has the method itself, else the model inside, each with the samples as it takes them."""
+    found = fitted_model(estimator, X)
+    if hasattr(estimator, method):
+        return estimator, X
+    if hasattr(found.model, method):
+        return found.model, found.X
+    raise ValueError(
+        f"{display.__name__}: {type(found.model).__name__} has no {method}; use a model that has it, such as "
+        "KernelRegressor."
+    )
 
 
 @dataclass
@@ -171,7 +321,7 @@ class SharesDisplay(style.Display):
 def _explained(estimator: Any, X: Any, rows: slice) -> tuple[Explanation, Sequence[Any]]:
     """Shares of some rows, by features or columns of a table, and the cells of the first of these rows."""
     if hasattr(estimator, "encoder_"):
-        some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        some = take_rows(X, rows)
         frame = estimator.encoder_.frame(some)
         return estimator.explain(some), [frame[name].iloc[0] for name in estimator.encoder_.columns]
     seen = fitted_model(estimator, X)
@@ -180,10 +330,9 @@ def _explained(estimator: Any, X: Any, rows: slice) -> tuple[Explanation, Sequen
             f"explain: {type(seen.model).__name__} has no method explain; models of classes and numbers with a "
             "Gaussian kernel have one."
         )
-    some = seen.X.iloc[rows] if hasattr(seen.X, "iloc") else seen.X[rows]
-    found = seen.model.explain(some)
-    first = as_numbers(some[:1] if is_sparse(some) else some)[:1]
-    return Explanation(found.values, found.baseline, tuple(seen.labels), found.output_names), seen.given_units(first)[0]
+    some = take_rows(seen.X, rows)
+    found, first = seen.model.explain(some), seen.given_units(as_numbers(take_rows(some, [0])))
+    return Explanation(found.values, found.baseline, tuple(seen.labels), found.output_names), first[0]
 
 
 def _quantity(estimator: Any) -> str:
@@ -208,62 +357,3 @@ def _cell(cell: Any) -> str:
     """A cell as text, with four digits of a number."""
     text = f"{cell:.4g}" if isinstance(cell, (float, np.floating)) else str(cell)
     return "missing" if text in ("None", "nan", "NaT", "<NA>") else text
-
-
-@dataclass(repr=False, eq=False)
-class ImportancesDisplay(style.Display):
-    """Features as bars, the most important one on top.
-
-    Parameters
-    ----------
-    importances : array of shape (n_features,)
-        Shares, which add up to one.
-    names : list of str
-        One per feature.
-
-    Examples
-    --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from fewkern import KernelClassifier
-    >>> from fewkern.plotting import ImportancesDisplay
-    >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> model = make_pipeline(StandardScaler(), KernelClassifier()).fit(X, y)
-    >>> display = ImportancesDisplay.from_estimator(model)
-    >>> "proline" in [label.get_text() for label in display.ax_.get_yticklabels()]
-    True
-    """
-
-    importances: Any
-    names: Sequence[str]
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, feature_names: Any = None, ax: Any = None) -> Self:
-        """Picture of ``feature_importances_`` of a fitted model, or of the model inside a Pipeline or a search.
-
-        Parameters
-        ----------
-        estimator : fitted estimator, Pipeline or search
-        feature_names : list of str or None, default None
-            None takes the names of the columns that the model was fitted to.
-        ax : matplotlib axes or None, default None
-        """
-        found = fitted_model(estimator)
-        importances = to_numpy(found.model.feature_importances_)
-        names = found.names if feature_names is None else [str(name) for name in feature_names]
-        if len(names) != len(importances):
-            raise ValueError(
-                f"ImportancesDisplay: the model has {len(importances)} features, got {len(names)} names; give one name "
-                "per feature that reaches the model."
-            )
-        return cls(importances, names).plot(ax)
-
-    def _size(self) -> tuple[float, float]:
-        return super()._size()[0], style.bars_height(len(self.importances))
-
-    def _draw(self, ax: Any) -> None:
-        style.draw_bars(ax, np.asarray(self.importances), self.names, "{:.1%}")
-        ax.set_xlabel("share in the variation of the model")
-        style.percent_ticks(ax.xaxis)
