@@ -36,7 +36,7 @@ def test_tables_with_gaps_and_texts(frame, tmp_path):
     data, y = frame
     model = fewkern.TableModel(max_vectors=6, holdout=0).fit(data.assign(y=y), "y")
     new = data.copy()
-    new.loc[1, "wood"], new.loc[2, "wood"] = None, "larch"
+    new.loc[1, "wood"], new.loc[2, "wood"], new.loc[3, "wood"] = None, "larch", f" {new.wood[3]} "
     truth = {"label": model.predict(new), "probabilities": model.predict_proba(new)}
     assert_same(run_js(tmp_path, model, new, truth), truth, 1e-10)
     assert_sql(model, new, truth)
@@ -90,6 +90,29 @@ def test_many_vectors_stay_within_the_depth_of_sqlite():
     model = fewkern.KernelExpansion(kernel, X, rng.standard_normal((1500, 1)), np.zeros(1))
     (found,) = zip(*run_sql([to_sql(model)], ["x0", "x1"], X[:3].tolist()))
     np.testing.assert_allclose(found, model(X[:3])[:, 0], atol=1e-10)
+
+
+def test_sql_without_a_column_is_null_in_sqlite(frame):
+    """SQLite takes a quoted name that is no column for a text: not for a missing cell, and not for zero."""
+    data, y = frame
+    named = data.assign(wood=np.where(data.wood == "o'ak", "wood", data.wood))  # a category with the name of its column
+    table = fewkern.TableModel(max_vectors=4, holdout=0).fit(named.assign(y=y), "y")
+    rows = named.iloc[:5].astype(object).where(named.iloc[:5].notna(), None)
+    assert [(label,) for label in table.predict(named[:5])] == run_sql(
+        [to_sql(table)], list(rows), rows.values.tolist()
+    )
+    for name in ('the "size"', "grade"):
+        rest = rows.drop(columns=name)
+        assert run_sql([to_sql(table)], list(rest), rest.values.tolist()) == [(None,)] * 5
+
+
+def test_js_refuses_a_text_in_place_of_a_number(frame, tmp_path):
+    data, y = frame
+    model = fewkern.TableModel(max_vectors=4, holdout=0).fit(data.assign(y=y), "y")
+    wrong = data[:1].astype(object)
+    wrong.iloc[0, 0] = "1,5 EUR"
+    with pytest.raises(AssertionError, match='column the "size": 1,5 EUR is no number'):
+        run_js(tmp_path, model, wrong, ["label"])
 
 
 def test_sql_of_a_file(tmp_path):

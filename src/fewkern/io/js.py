@@ -136,7 +136,7 @@ def _numbers(described: Plan) -> dict[str, Any]:
     names = described.feature_names or tuple(f"x{i}" for i in range(described.n_inputs))
     found: dict[str, Any] = {"columns": names, "texts": {}, "parts": None, "sums": [_part(p) for p in described.sums]}
     if described.inputs is not None:
-        found["texts"], found["parts"] = described.inputs.texts, []
+        found["texts"], found["trimmed"], found["parts"] = described.inputs.texts, described.inputs.trimmed, []
         for part in described.inputs.parts:
             source = part.source if isinstance(part, Lookup) else part
             entry: dict[str, Any] = asdict(source)

@@ -12,8 +12,10 @@ function inputs(x) {
   }
   return model.columns.map((name, i) => {
     const value = row[i], texts = model.texts[i];
-    if (texts !== undefined && typeof value === "string") return texts.indexOf(value);
-    return typeof value === "number" ? value : value === null || value === undefined || value === "" ? NaN : +value;
+    if (value === null || value === undefined || value === "") return NaN;
+    if (texts !== undefined && typeof value === "string") return texts.indexOf(model.trimmed ? value.trim() : value);
+    if (typeof value === "string" && Number.isNaN(+value)) throw new RangeError(`column ${name}: ${value} is no number`);
+    return +value;
   });
 }
 

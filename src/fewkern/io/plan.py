@@ -133,6 +133,8 @@ class Inputs:
     parts: tuple[Copy | Lookup, ...]
     texts: dict[int, tuple[str, ...]]
     """Inputs that are texts, and their categories: number ``k`` stands for the category ``k``."""
+    trimmed: bool = False
+    """Whether spaces around a text do not count."""
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,9 @@ def to_sql(
     The expression uses ``exp``, ``abs``, ``coalesce``, ``CASE`` and ``CAST``, and refers to the columns of the query
     around it. SQLite has ``exp`` if it was built with its math functions (the command line tool is); elsewhere register
     one: ``connection.create_function("exp", 1, math.exp)``. Tested with SQLite, and tried with DuckDB; PostgreSQL has
-    the same functions and quotes. SQLite takes a quoted name that is no column for a text, and gives a wrong value
-    instead of an error: look first whether the table has all columns. Densities and the kernel ``LinearSpline`` are
-    refused.
+    the same functions and quotes. A column that the table lacks is an error; in SQLite it makes every row ``NULL``.
+    Numbers must be numbers in the table: a text such as "12,34 EUR" is an error or, in SQLite, 12. Densities and the
+    kernel ``LinearSpline`` are refused.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def _expression(described: Plan, output: str, number: int | None) -> str:
     chain = _Chain()
     names = described.feature_names or tuple(f"x{i}" for i in range(described.n_inputs))
     if described.inputs is None:
-        u = chain.step("u", [_cell(name) for name in names])
+        u = chain.step("u", [_if_there(name, _cell(name)) for name in names])
     else:
         u = chain.step("u", _features(described.inputs, names))
     part = described.sums[0]
@@ -196,24 +196,31 @@ def _cell(name: str) -> str:
     return f"CAST({_name(name)} AS DOUBLE PRECISION)"
 
 
+def _if_there(name: str, expression: str) -> str:
+    """NULL without the column: SQLite takes a quoted name that is no column for a text, which is the name itself."""
+    return f"CASE WHEN CAST({_name(name)} AS TEXT) = {_literal(name)} THEN NULL ELSE {expression} END"
+
+
 def _features(inputs: Inputs, names: tuple[str, ...]) -> list[str]:
     """Expressions of the features, from cells."""
-    found = []
+    found: list[str] = []
     for part in inputs.parts:
         source = part.source if isinstance(part, Lookup) else part
         texts = inputs.texts.get(source.column)
-        cell = _name(names[source.column]) if texts else _cell(names[source.column])
+        name = names[source.column]
+        cell = (f"TRIM({_name(name)})" if inputs.trimmed else _name(name)) if texts else _cell(name)
         if source.missing is not None:
             missing = _literal(texts[int(source.missing)]) if texts else _number(source.missing)
             cell = f"COALESCE({cell}, {missing})"
         if not isinstance(part, Lookup):
-            found.append(cell)
+            found.append(_if_there(name, cell))
             continue
         keys = [_literal(texts[int(key)]) if texts else _number(key) for key in part.keys]
         for values, unknown in zip(part.values.T, part.unknown):
             other = "NULL" if np.isnan(unknown) else _number(unknown)
             cases = [f"WHEN {key} THEN {_number(one)}" for key, one in zip(keys, values) if one != unknown]
-            found.append(f"CASE {cell} {' '.join(cases)} ELSE {other} END" if cases else other)
+            looked_up = f"CASE {cell} {' '.join(cases)} ELSE {other} END" if cases else other
+            found.append(looked_up if name in (texts or ()) else _if_there(name, looked_up))
     return found
 
 
