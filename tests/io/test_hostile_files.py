@@ -144,6 +144,12 @@ def part(path, value):
     [
         (part("novelty_", "no"), "'str' object has no attribute 'blind'"),
         (lambda m: part("novelty_.basis.factor", 0 * m.novelty_.basis.factor)(m), "singular"),
+        (
+            lambda m: part(
+                "novelty_.basis.factor", np.where(np.diag([0, 0, 0, 0, 1]), 1e-320, m.novelty_.basis.factor)
+            )(m),
+            "singular",
+        ),
         (part("novelty_.basis.kernel", Gaussian(0.0)), "values that are not finite"),
         (part("novelty_.scores.values", np.zeros(0)), "HeldOutScores.levels has the shape"),
         (part("novelty_.scores", HeldOutScores(np.zeros(0), np.zeros(0), 5.0)), "HeldOutScores have no samples"),

@@ -24,6 +24,8 @@ from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.core.kernel import Gram, Kernel
 
 Projection = Literal["nested", "symmetric", "raw"]
+# Least pivot of a factor in a file, over the largest one: selections end long before.
+_LEAST_PIVOT = 1e-12
 
 
 def _check_expansion(read: KernelExpansion) -> None:
@@ -123,15 +125,18 @@ def share_left(diag: Array, explained: Array) -> Array:
     return xp.clip(share, 0.0, 1.0)
 
 
-def _check_center(basis: KernelBasis) -> None:
-    """Raise a ValueError if only a part of a center is there."""
+def _check_basis(basis: KernelBasis) -> None:
+    """Raise a ValueError if the factor is singular, or only a part of a center is there."""
+    pivots = namespace(basis.factor).linalg.diagonal(basis.factor)
+    if pivots.shape[0] and not float(pivots.min()) > _LEAST_PIVOT * float(pivots.max()):
+        raise ValueError("the factor of a KernelBasis is singular")
     parts = ("center_vectors", "center_weights", "center_indices", "center_square", "vector_shift")
     if len({getattr(basis, part) is None for part in parts}) > 1:
         raise ValueError("KernelBasis has only a part of a center")
 
 
 @storable(
-    check=_check_center,
+    check=_check_basis,
     vectors=samples("m", "d"),
     factor=floats("m", "m"),
     indices=indices("m"),

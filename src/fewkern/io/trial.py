@@ -210,7 +210,7 @@ def try_methods(model: Any, X: Any) -> None:
     _try_promise(model, "novelty", n, X)
     _try_promise(model, "novelty_pvalue", n, X)
     _try_promise(model, "novelty_threshold", 1, false_alarms=0.5)
-    outputs = getattr(getattr(model, "expansion_", None), "n_outputs", 1)
+    outputs = max(getattr(getattr(model, "expansion_", None), "n_outputs", 1), 0 if classes is None else len(classes))
     if hasattr(model, "explain") and n == 1 and X.shape[1] * outputs <= _MOST_SHARES:
         _try_promise(model, "explain", 1, X)
 
