@@ -12,8 +12,7 @@ from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_sinc
 from fewkern.kernels import Gaussian, Polynomial
-from fewkern.select.leave_group_out import GroupBlocks
-from fewkern.select.leave_one_out import LooScheme, loo_paths, solve
+from fewkern.select.leave_one_out import GroupBlocks, LooScheme, loo_paths, solve
 from fewkern.select.paths import KernelGrid
 from fewkern.select.search import automatic_space, nested_values, search
 from fewkern.select.selection import SelectionRule, select_vectors
@@ -56,7 +55,7 @@ def test_path_equals_refits(G, rng, ridge, outputs, weights):
 @pytest.mark.parametrize("ridge", [0.0, 1e-3, 1.0])
 def test_held_out_values_equal_refits(G, rng, ridge, weights):
     Y, w = rng.standard_normal((30, 2)), np.ones(30) if weights is None else weights
-    found = solve(G, Y, ridge, weights, GROUPS)
+    found = solve(G, Y, ridge, weights, LooScheme(GroupBlocks.of(GROUPS)))
     np.testing.assert_allclose(found.held_out, without_groups(G, Y, ridge, w, GROUPS), atol=1e-7)
     np.testing.assert_allclose(found.W, solve(G, Y, ridge, weights).W)
 
@@ -77,7 +76,7 @@ def test_a_direction_of_one_group_is_unknown_without_it():
     G[:4, 0] = 1.0
     Y = np.arange(12.0)[:, None]
     groups = np.array([0] * 4 + [1] * 4 + [2] * 4)
-    held_out = solve(G, Y, 0.0, None, groups).held_out[:, 0]
+    held_out = solve(G, Y, 0.0, None, LooScheme(GroupBlocks.of(groups))).held_out[:, 0]
     np.testing.assert_allclose(held_out[:4], Y[4:].mean())
     np.testing.assert_allclose(held_out[4:8], Y[8:].mean())
     error = loo_paths(G, Y, (0.0,), None, LooScheme(GroupBlocks.of(groups)))[0].error
@@ -90,7 +89,7 @@ def test_dependent_columns(rng):
     G = select_vectors(Gram(Polynomial(degree=2, gamma=1.0, coef0=1.0), X), SelectionRule(), 10).G
     Y, groups = rng.standard_normal((30, 1)), np.arange(30) // 3
     expected = without_groups(G, Y, 1e-12, np.ones(30), groups)
-    np.testing.assert_allclose(solve(G, Y, 0.0, None, groups).held_out, expected, atol=1e-4)
+    np.testing.assert_allclose(solve(G, Y, 0.0, None, LooScheme(GroupBlocks.of(groups))).held_out, expected, atol=1e-4)
 
 
 def test_parts_add_up_to_the_whole(G, rng, weights):

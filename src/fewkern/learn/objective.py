@@ -30,7 +30,7 @@ from fewkern.arrays.linalg import inverse_psd
 from fewkern.core.gaussians import gaussians
 from fewkern.learn.policy import Policy
 from fewkern.learn.warp import Cells, Warp
-from fewkern.select.leave_group_out import GroupBlocks, group_residuals
+from fewkern.select.leave_one_out import GroupBlocks, group_residuals
 
 Host = np.ndarray[Any, Any]
 # Leverage above which a row is taken to have this one: its own value is nearly all that predicts it.

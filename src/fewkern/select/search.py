@@ -193,12 +193,13 @@ def nested_values(samples: Samples, found: SearchResult) -> HeldOut | None:
         return None
     xp = namespace(samples.targets)
     values = xp.zeros_like(samples.targets)
+    scheme = LooScheme.of(samples)
     known: dict[tuple[int, float, int], Array] = {}
     for fold in found.nested_folds:
         setting = id(fold.selection), fold.ridge, fold.n_vectors
         if setting not in known:
             Z = fold.selection.G[:, : fold.n_vectors]
-            known[setting] = solve(Z, samples.targets, fold.ridge, samples.weights, samples.groups).held_out
+            known[setting] = solve(Z, samples.targets, fold.ridge, samples.weights, scheme).held_out
         values = xp.where(fold.inside[:, None], known[setting], values)
     return HeldOut(values, samples)
 

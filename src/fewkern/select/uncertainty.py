@@ -179,7 +179,7 @@ def _fit_scale(Z: Array, sizes: Array, samples: Samples) -> Solution | None:
     target = xp.log(sizes + offset)[:, None]
     ridges = tuple(unit * ridge for ridge in _SCALE_RIDGES)
     errors = [float(path.error[-1]) for path in loo_paths(Z, target, ridges, w, LooScheme.of(samples))]
-    scale = solve(Z, target, ridges[errors.index(min(errors))], w, samples.groups)
+    scale = solve(Z, target, ridges[errors.index(min(errors))], w, LooScheme.of(samples, limit=samples.n))
     share = w / xp.sum(w)
     gain = _loss(sizes, xp.zeros_like(sizes), share) - _loss(sizes, scale.held_out[:, 0], share)
     mean = float(share @ gain)
