@@ -39,7 +39,7 @@ def X(rng):
 def gain_mode(request, monkeypatch):
     """Rule "gain" as for few samples, and as for many."""
     if request.param == "in blocks":
-        monkeypatch.setattr("fewkern.select.rules._GAIN_ROWS", 30)
+        monkeypatch.setattr("fewkern.select.rules.MEAN_ROWS", 30)
 
 
 @pytest.mark.usefixtures("gain_mode")
@@ -260,7 +260,7 @@ def test_gain_takes_the_best_of_all_when_all_are_candidates(X, monkeypatch):
 
 
 def test_gain_in_blocks_takes_the_best_of_its_pool(X, monkeypatch):
-    monkeypatch.setattr(rules, "_GAIN_ROWS", 49)
+    monkeypatch.setattr(rules, "MEAN_ROWS", 49)
     monkeypatch.setattr(rules, "_GAIN_DRAWS", 1000)
     gram = Gram(Gaussian(length_scale=0.8), X)
     K = whole(gram)

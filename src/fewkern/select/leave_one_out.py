@@ -90,8 +90,8 @@ class GroupBlocks:
             size = max(len(own) for own in lists)
             rows = [i for own in lists for i in own + [0] * (size - len(own))]
             mask = [[1.0] * len(own) + [0.0] * (size - len(own)) for own in lists]
-            numbers = (asarray_like(values, groups, dtype=xp.int64) for values in (ids, rows))
-            blocks.append(Block(*numbers, asarray_like(mask, groups, dtype=xp.float64)))
+            numbers = [asarray_like(values, groups, dtype=xp.int64) for values in (ids, rows)]
+            blocks.append(Block(numbers[0], numbers[1], asarray_like(mask, groups, dtype=xp.float64)))
         return cls(asarray_like(codes, groups, dtype=xp.int64), len(members), tuple(blocks))
 
     def sums(self, A: Array) -> Array:
@@ -379,8 +379,9 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, scheme
         mass, target = (take_rows(scheme.groups.sums(one), scheme.groups.groups) for one in (mass, target))
     # where nothing else determines a direction, the mean of the others predicts
     others = (total_target[None, :] - target) / xp.maximum(total - mass, xp.full_like(mass, eps(Q)))
-    found = (W, offset, xp.where(alone, others, Y - residual))
-    return Solution(*(xp.astype(one, dtype, copy=False) for one in found), jitter)
+    held_out = xp.where(alone, others, Y - residual)
+    W, offset, held_out = (xp.astype(one, dtype, copy=False) for one in (W, offset, held_out))
+    return Solution(W, offset, held_out, jitter)
 
 
 def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, HeldOut]:

@@ -10,7 +10,7 @@ from typing import Any
 from fewkern.arrays.namespace import Array, device, namespace
 from fewkern.arrays.numerics import column_ranges, column_spreads
 from fewkern.core.kernels import Kernel, resolve_kernel
-from fewkern.core.path import Stop, smallest_within
+from fewkern.core.path import TOLERANCE, Stop, smallest_within
 from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
 from fewkern.select.leave_one_out import MAX_LOO_ROWS, LooPath, LooScheme, loo_paths
@@ -29,7 +29,7 @@ FIRST_VECTORS = (50, 100)
 # FIRST_VECTORS leaves this share of the error of a constant.
 _END_SHARE, _UNEXPLAINED_SHARE = 0.9, 0.7
 # Standard errors that an extension must gain; paths within twice as many of the least error are extended.
-_EXTENSION_GAIN_IN_STD_ERRORS = 0.5
+_EXTENSION_GAIN = TOLERANCE["balanced"]
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def extend(
     while limit < space.ceiling:
         k, r, L = _choose(*as_table(paths), 0.0)
         one = paths[k].paths[r]
-        best, gain = float(one.error[L]), _EXTENSION_GAIN_IN_STD_ERRORS * float(one.std_error[L])
+        best, gain = float(one.error[L]), _EXTENSION_GAIN * float(one.std_error[L])
         # where only some of many rows are left out, a path that still falls may have its least error near its end
         level = samples.n > MAX_LOO_ROWS and min(path.at_end(limit) for path in paths) <= best + gain
         # where few vectors explain hardly any variance, more may explain much

@@ -13,35 +13,22 @@ from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
-    KernelEstimator,
     ScoringClassifier,
-    explain,
     held_out_scores,
     importances_of,
-    kept_importances,
     warn_of_fewer_components,
 )
-from fewkern.core.explanation import fit_background
 from fewkern.core.samples import class_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.populations import labelled_population, measured_population
 from fewkern.select.axes import discriminant_axes, gaussian_classes, gaussian_scores, spread_of
-from fewkern.select.base import (
-    AUTOMATIC,
-    IntervalRegressor,
-    keep_vectors,
-    novelty,
-    novelty_pvalue,
-    novelty_threshold,
-    search_model,
-    warn_open_end,
-)
+from fewkern.select.base import AutomaticModel, IntervalRegressor
 from fewkern.select.leave_one_out import solve_samples
 from fewkern.select.search import nested_values
 from fewkern.select.uncertainty import calibrate, fit_intervals, novelty_basis
 
 
-class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
+class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, AutomaticModel):
     r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
 
     A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
@@ -130,13 +117,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     (True, True)
     """
 
-    feature_importances_ = kept_importances
-    explain = explain
-    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-    _keep = keep_vectors
-
-    _parameter_constraints: dict[str, list[Any]] = AUTOMATIC
-
     def __init__(
         self,
         *,
@@ -175,7 +155,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         """
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         samples = population.sample
-        found = search_model(self, samples)
+        found = self._search(samples)
         solution, left_out = solve_samples(samples, found.Z, found.ridge)
         expansion = found.basis.expand(solution.W, solution.offset)
         if population.n > samples.n:
@@ -185,12 +165,10 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         intervals = fit_intervals(held_out, novelty_basis(found.selection, found.n_vectors))
         if intervals.scale is not None:
             intervals = replace(intervals, scale=samples.original(intervals.scale))
-        self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
-        self._keep(samples, found.selection, found.basis, expansion)
+        self._keep_search(samples, found, expansion)
         self.held_out_error_ = held_out.squared_error()
         self.intervals_ = intervals
         self._importances = importances_of(self.expansion_, None, samples)
-        self.background_ = fit_background(self.expansion_, samples)
         if solution.jitter > 0:
             warnings.warn(
                 f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "
@@ -198,7 +176,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
                 UserWarning,
                 stacklevel=3,
             )
-        warn_open_end(self, samples, found)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -207,7 +184,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         return tags
 
 
-class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
+class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, AutomaticModel):
     r"""Axes on which classes lie apart, from a few chosen samples: a transformer and a classifier (FVS-LDA).
 
     It is linear discriminant analysis on the similarities to a few chosen samples, so the axes are curved in the space
@@ -292,13 +269,8 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     (3, array([1.]))
     """
 
-    feature_importances_ = kept_importances
-    explain = explain
-    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-    _keep = keep_vectors
-
     _parameter_constraints: dict[str, list[Any]] = {
-        **AUTOMATIC,
+        **AutomaticModel._parameter_constraints,
         "n_components": CONSTRAINTS["n_components"],
         "class_weight": CONSTRAINTS["class_weight"],
     }
@@ -344,12 +316,10 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """
         population = labelled_population(self, X, y, sample_weight, groups)
         samples = class_targets(population.sample)
-        found = search_model(self, samples)
+        found = self._search(samples)
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
-        self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
-        self._keep(samples, found.selection, found.basis, found.basis.expand(axes.W, -axes.mean @ axes.W))
-        warn_open_end(self, samples, found)
+        self._keep_search(samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         self.eigenvalues_ = axes.values
         self.priors_, self.means_, self.covariance_ = gaussian_classes(spread, axes)
         # every sample on the axes that the others give, the points of the classes held
@@ -359,7 +329,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.class_scores_ = calibrate(scores, left_out, long_tails=True)
         self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples)
         self._importances = importances_of(self.expansion_, self.class_scores_, samples)
-        self.background_ = fit_background(self.expansion_, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         warn_of_fewer_components(self)
         return self

@@ -21,8 +21,11 @@ from fewkern.core.path import Stop
 
 # Pivots that are eliminated together.
 _BLOCK = 64
-# Up to this many samples "gain" looks at all, and in smaller blocks; above, at this many random ones (methods F6).
-_GAIN_ROWS, _GAIN_BLOCK = 2000, 8
+# Means over the samples are exact up to this many, above over this many random ones: those of "gain" (methods F6), and
+# that of the images, at which they may be centered.
+MEAN_ROWS = 2000
+# Pivots of a block of "gain" where it looks at all samples.
+_GAIN_BLOCK = 8
 # Candidates that "gain" draws for every pivot of a block; each choice compares all that are left of them.
 _GAIN_DRAWS = 5
 # "gain" and "uniform" take no candidate whose score is below this share of the best one's: a pivot far below the
@@ -300,9 +303,9 @@ class Gain(PivotRule):
 
     def __init__(self, state: Residual, rng: Any) -> None:
         super().__init__(state, rng)
-        n, all_rows = state.gram.n, state.gram.n <= _GAIN_ROWS
+        n, all_rows = state.gram.n, state.gram.n <= MEAN_ROWS
         self.size = _GAIN_BLOCK if all_rows else _BLOCK
-        self.rows = None if all_rows else state.index(sorted(rng.choice(n, _GAIN_ROWS, replace=False).tolist()))
+        self.rows = None if all_rows else state.index(sorted(rng.choice(n, MEAN_ROWS, replace=False).tolist()))
 
     def block(self) -> Pivots | Stop:
         state, xp = self.state, self.state.xp

@@ -107,7 +107,13 @@ class SearchResult:
 
 
 def automatic_space(
-    how: SelectionRule, n: int, *, n_vectors: Any, max_vectors: Any, ridge: Any, prefer: str
+    how: SelectionRule,
+    n: int,
+    *,
+    n_vectors: int | None = None,
+    max_vectors: int | None = None,
+    ridge: Any = "auto",
+    prefer: str = "balanced",
 ) -> SearchSpace:
     """The search that the parameters of an estimator describe, for ``n`` rows.
 
@@ -115,9 +121,9 @@ def automatic_space(
     """
     ridges = RIDGES if ridge == "auto" else (float(ridge),)
     if n_vectors is not None:
-        return SearchSpace(how, ridges, min(int(n_vectors), n), 0, None)
+        return SearchSpace(how, ridges, min(n_vectors, n), 0, None)
     if max_vectors is not None:
-        return SearchSpace(how, ridges, min(int(max_vectors), n), 0, TOLERANCE[prefer])
+        return SearchSpace(how, ridges, min(max_vectors, n), 0, TOLERANCE[prefer])
     half = max(1, n // 2)
     first = max(FIRST_VECTORS[0], min(n // _ROWS_PER_VECTOR, FIRST_VECTORS[1]))
     ceiling = max(min(FIRST_VECTORS[1], half), min(_MAX_VECTORS, int(_MAX_VECTOR_SHARE[prefer] * n)))
@@ -207,9 +213,7 @@ def nested_values(samples: Samples, found: SearchResult) -> HeldOut | None:
 def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
     """The length scales to compare for the classes of the samples; see :func:`choose_grid`."""
     samples = class_targets(samples)
-    limit = max(1, min(FIRST_VECTORS[1], samples.n // 2))
-    space = SearchSpace(SelectionRule(seed=seed_from(seed)), RIDGES, limit, 0, TOLERANCE["balanced"])
-    return choose_grid(samples, kernel, space)
+    return choose_grid(samples, kernel, automatic_space(SelectionRule(seed=seed_from(seed)), samples.n))
 
 
 def choose_grid(samples: Samples, kernel: Kernel, space: SearchSpace) -> KernelGrid:

@@ -17,10 +17,8 @@ from fewkern.core.basis import KernelBasis, Projection
 from fewkern.core.kernel import Center, Gram, Kernel
 from fewkern.core.path import Stop, peel
 from fewkern.core.samples import Samples
-from fewkern.select.rules import RULES, PivotRule, Pivots, Residual
+from fewkern.select.rules import MEAN_ROWS, RULES, PivotRule, Pivots, Residual
 
-# Above this many samples the nearest to the mean image is found with means over this many random rows.
-_CENTER_ROWS = 2000
 # Columns that are reserved at first where there is no limit on the number of vectors.
 _FIRST_CAPACITY = 256
 
@@ -199,8 +197,8 @@ def centered_gram(samples: Samples, kernel: Kernel, how: SelectionRule) -> Gram:
     if not how.center:
         return gram
     rows = None
-    if gram.n > _CENTER_ROWS:
-        drawn = sorted(int(i) for i in random_generator(how.seed).choice(gram.n, _CENTER_ROWS, replace=False))
+    if gram.n > MEAN_ROWS:
+        drawn = sorted(int(i) for i in random_generator(how.seed).choice(gram.n, MEAN_ROWS, replace=False))
         rows = asarray_like(drawn, gram.diag, dtype=namespace(gram.diag).int64)
     return Gram(kernel, samples.X, approximate_center(gram, min(how.center, gram.n), rows))
 

@@ -16,7 +16,6 @@ from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, validate_samples
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, constraints, explain, warn_of_fewer_components
 from fewkern.core.basis import Projection
-from fewkern.core.explanation import fit_background
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population, weighted_samples
@@ -250,7 +249,6 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     explain = explain
     novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-    _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = {
         **constraints("kernel", "max_vectors", "random_state"),
@@ -288,8 +286,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         chosen = _choose(self, samples)
         basis = chosen.basis()
         axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
-        self._keep(samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
-        self.background_ = fit_background(self.expansion_, samples)
+        keep_vectors(self, samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
         self.fitness_, self.stop_ = chosen.fitness, chosen.stop
         self.eigenvalues_ = axes.values
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs

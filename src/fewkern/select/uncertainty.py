@@ -31,7 +31,7 @@ from fewkern.select.selection import Selection, SelectionRule, centered_gram, se
 
 # Least and largest factor of a softmax, over the inverse of the largest value: a single value may be far off, and the
 # rest small.
-_FACTOR_RANGE = (1e-3, 1e12)
+_LEAST_FACTOR, _LARGEST_FACTOR = 1e-3, 1e12
 # Ridges that are compared for the scale of the residuals, over the mean of |z|^2.
 _SCALE_RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 # Standard errors by which the likelihood must be greater with a scale than without.
@@ -115,8 +115,11 @@ def _factor(values: Array, wanted: float, of: Callable[[Array], float]) -> float
     size = float(xp.max(xp.abs(values - xp.mean(values, axis=1)[:, None])))
     if size == 0:
         return 1.0
-    low, high = _FACTOR_RANGE
-    return falling_root(lambda a: wanted - of(softmax(a * values)), 1 / size, low / size, high / size)
+
+    def missing(a: float) -> float:
+        return wanted - of(softmax(a * values))
+
+    return falling_root(missing, 1 / size, _LEAST_FACTOR / size, _LARGEST_FACTOR / size)
 
 
 def fit_intervals(held_out: HeldOut, basis: KernelBasis | GaussianBasis) -> Intervals:
