@@ -121,9 +121,9 @@ def automatic_space(
     """
     ridges = RIDGES if ridge == "auto" else (float(ridge),)
     if n_vectors is not None:
-        return SearchSpace(how, ridges, min(n_vectors, n), 0, None)
+        return SearchSpace(how, ridges, min(int(n_vectors), n), 0, None)
     if max_vectors is not None:
-        return SearchSpace(how, ridges, min(max_vectors, n), 0, TOLERANCE[prefer])
+        return SearchSpace(how, ridges, min(int(max_vectors), n), 0, TOLERANCE[prefer])
     half = max(1, n // 2)
     first = max(FIRST_VECTORS[0], min(n // _ROWS_PER_VECTOR, FIRST_VECTORS[1]))
     ceiling = max(min(FIRST_VECTORS[1], half), min(_MAX_VECTORS, int(_MAX_VECTOR_SHARE[prefer] * n)))
