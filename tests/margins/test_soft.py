@@ -7,9 +7,8 @@ import pytest
 
 from fewkern import graphs
 from fewkern.margins import soft
-from fewkern.margins.convex import signed_pairs
 from fewkern.margins.embedding import regularized_scatter
-from fewkern.margins.soft import SoftMargin, all_violate, score_order, soft_margin_direction
+from fewkern.margins.soft import SoftMargin, all_violate, score_order, signed_pairs, soft_margin_direction
 from fewkern.margins.soft import recursive_soft_margin as recurse
 from tests.oracles.margins import (
     align,
