@@ -65,14 +65,6 @@ def test_soft_margins_look_at_some_samples(table, monkeypatch):
     np.testing.assert_allclose(model.transform(X), alone.transform(X), atol=1e-8)
 
 
-@pytest.mark.parametrize(("kernel", "limit"), [("linear", None), ("linear", 6), (Gaussian(2.0), 6)])
-def test_sparse_samples_give_the_model_of_dense_ones(kernel, limit, table):
-    X, y = table
-    for model in (GraphEmbedding(kernel=kernel, max_vectors=limit), RecursiveSVM(kernel=kernel, max_vectors=limit)):
-        dense, sparse = (model.fit(form, y).transform(X) for form in (X, sp.csr_matrix(X)))
-        np.testing.assert_allclose(sparse, dense, atol=1e-8)
-
-
 def test_a_basis_of_many_sparse_features_is_bounded(monkeypatch):
     monkeypatch.setattr(reducer, "_MAX_SPARSE_FEATURES", 20)
     rng = np.random.default_rng(1)

@@ -76,14 +76,6 @@ def test_every_sum_equals_the_sum_over_pairs(n, classes, removed, band, monkeypa
     np.testing.assert_allclose(pairs.huber_curvature(s, X, m, mu), want["curvature"], rtol=1e-9, atol=1e-8)
 
 
-def test_the_order_decides_the_sign():
-    s = np.array([0.0, 5.0])
-    up = OrderedPairs.arranged(AllPairs(1.0, np.ones(2)), np.array([0, 1]))
-    down = OrderedPairs.arranged(AllPairs(1.0, np.ones(2)), np.array([1, 0]))
-    assert up.huber(s, 1.0, 0.1)[0] == 0.0
-    assert down.huber(s[::-1], 1.0, 0.1)[0] == pytest.approx(6.0)
-
-
 def test_a_pair_set_lists_its_pairs():
     _, p, codes, gone, _ = case(2, 30, 3, True)
     edges = AllPairs(0.5, p, codes, removing(gone, 30)).edges()

@@ -30,14 +30,6 @@ def test_nothing_is_left_of_an_earlier_fit(make, iris):
     np.testing.assert_allclose(model.transform(model.inverse_transform(model.transform(X))), model.transform(X))
 
 
-@pytest.mark.parametrize("make", [GraphEmbedding, RecursiveSoftMargin])
-def test_no_classes_are_left_of_an_earlier_fit(make, iris):
-    X, y = iris
-    model = make(n_components=1).fit(X, y)
-    assert model.classes_.tolist() == [0, 1, 2]
-    assert not hasattr(model.set_params(graph="pca").fit(X, y), "classes_")
-
-
 @every
 def test_labels_are_checked_before_vectors_are_chosen(make, iris, monkeypatch):
     X, y = iris

@@ -19,15 +19,6 @@ def binary():
     return make_classification(120, 8, n_informative=4, random_state=0)
 
 
-def test_linear_components_are_the_transform(binary):
-    X, y = binary
-    model = RecursiveSVM().fit(X, y)
-    T = model.transform(X)
-    np.testing.assert_allclose(T, (X - model.mean_) @ model.components_.T, atol=1e-10)
-    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(model.n_components_), atol=1e-10)
-    np.testing.assert_allclose(T.mean(axis=0), 0, atol=1e-10)
-
-
 def test_every_way_to_the_linear_kernel_is_the_same(binary):
     X, y = binary
     settings = {"n_components": 3, "class_weight": "balanced"}
@@ -74,18 +65,6 @@ def test_kernel_model_keeps_only_support_vectors():
     assert not hasattr(few, "components_")
 
 
-def test_attributes_of_the_path(binary):
-    X, y = binary
-    model = RecursiveSVM(kernel="gaussian").fit(X, y)
-    assert model.stop_ == "flat"
-    assert len(model.objectives_) == model.n_components_ == len(model.steps_)
-    gap = np.diff(model.objectives_) - model.squared_norms_[:-1] / 2
-    assert gap.min() > -1e-6 * model.cap_
-    assert model.objectives_[-1] <= model.cap_
-    assert model.n_iter_ > 5
-    assert RecursiveSVM(n_components=1).fit(X, y).stop_ == "limit"
-
-
 def test_regression():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
@@ -127,14 +106,6 @@ def test_degenerate_samples(make):
     model = make().fit(X, labels)
     assert np.all(np.isfinite(model.transform(X)))
     assert np.abs(model.components_[:, 4]).max() < 1e-8
-
-
-def test_units_do_not_matter(binary):
-    X, y = binary
-    a = RecursiveSVM(class_weight="balanced", n_components=3).fit(X, y)
-    b = RecursiveSVM(class_weight="balanced", n_components=3, C=1e8).fit(1e-4 * X, y)
-    np.testing.assert_allclose(b.components_, a.components_, atol=1e-5)
-    np.testing.assert_allclose(b.objectives_, 1e8 * a.objectives_, rtol=1e-6)
 
 
 def test_zero_weight_is_absence_also_behind_matrices(binary):

@@ -69,14 +69,6 @@ def test_separated_classes_are_as_certain_as_their_number_allows(count, classes,
     assert softmax(fit(values, codes) * values)[0, 0] == pytest.approx((n + 1) / (n + 2), rel=1e-6)
 
 
-@pytest.mark.parametrize("fit", FITS)
-def test_weights_are_repetitions(data, fit):
-    values, codes, weights = data
-    count = np.ceil(3 * weights).astype(int)
-    again = np.repeat(np.arange(200), count)
-    assert fit(values, codes, count.astype(float)) == pytest.approx(fit(values[again], codes[again]), rel=1e-6)
-
-
 def test_a_few_values_far_off_do_not_rule_the_confidence(data):
     values, codes, _ = data
     before = match_confidence(values, codes)

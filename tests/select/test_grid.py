@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from fewkern import FeatureVectorDiscriminant, SparseKernelFisher
+from fewkern import FeatureVectorDiscriminant
 from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Laplacian, Linear
@@ -64,10 +64,3 @@ def test_pixels_are_measured_in_their_range():
     model = FeatureVectorDiscriminant().fit(X[:300], y[:300])
     assert model.kernel_.unit == "range"
     assert model.score(X[300:], y[300:]) > 0.95
-
-
-def test_cross_validated_widths_have_a_unit_too(X):
-    model = SparseKernelFisher(alpha=0.01).fit(X, (X[:, 0] > 0).astype(int))
-    assert model.kernel_.unit in ("spread", "range")
-    width = model.path_.setting["length_scale"]
-    np.testing.assert_allclose(model.kernel_.length_scale, width * feature_units(X, model.kernel_.unit))

@@ -11,7 +11,7 @@ from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor
 from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana, make_sinc
-from fewkern.kernels import Gaussian, Polynomial
+from fewkern.kernels import Gaussian
 from fewkern.select.leave_one_out import GroupBlocks, LooScheme, loo_paths, solve
 from fewkern.select.paths import KernelGrid
 from fewkern.select.search import automatic_space, nested_values, search
@@ -81,26 +81,6 @@ def test_a_direction_of_one_group_is_unknown_without_it():
     np.testing.assert_allclose(held_out[4:8], Y[8:].mean())
     error = loo_paths(G, Y, (0.0,), None, LooScheme(GroupBlocks.of(groups)))[0].error
     assert error[1] == pytest.approx(np.mean((Y[:, 0] - held_out) ** 2))
-
-
-def test_dependent_columns(rng):
-    """More unknowns than samples outside of a group, no ridge: the shortest solution, and its projection."""
-    X = rng.standard_normal((30, 2))
-    G = select_vectors(Gram(Polynomial(degree=2, gamma=1.0, coef0=1.0), X), SelectionRule(), 10).G
-    Y, groups = rng.standard_normal((30, 1)), np.arange(30) // 3
-    expected = without_groups(G, Y, 1e-12, np.ones(30), groups)
-    np.testing.assert_allclose(solve(G, Y, 0.0, None, LooScheme(GroupBlocks.of(groups))).held_out, expected, atol=1e-4)
-
-
-def test_parts_add_up_to_the_whole(G, rng, weights):
-    Y, w = rng.standard_normal((30, 2)), np.ones(30) if weights is None else weights
-    for groups, parts in ((None, np.arange(30) % 3), (GROUPS, GROUPS % 3)):
-        samples = Samples.of(rng.standard_normal((30, 2)), w, groups=groups)
-        path = loo_paths(G, Y, (0.1,), weights, LooScheme.of(samples, parts))[0]
-        np.testing.assert_allclose(path.fold_sums.sum(axis=0) / w.sum(), path.error, rtol=1e-10)
-    held_out = without_groups(G, Y, 0.1, w, GROUPS)
-    own = GROUPS % 3 == 1
-    assert path.fold_sums[1, -1] == pytest.approx(np.sum(w[own, None] * (Y - held_out)[own] ** 2))
 
 
 @pytest.mark.parametrize("n_vectors", [None, 4])

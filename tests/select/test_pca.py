@@ -61,12 +61,3 @@ def test_inverse_transform_errors(X):
     fitted = FeatureVectorPCA(n_components=2, fit_inverse_transform=True).fit(X)
     with pytest.raises(ValueError, match="3 features"):
         fitted.inverse_transform(np.zeros((4, 3)))
-
-
-def test_as_many_components_as_there_are():
-    X, _ = make_banana(50)
-    with pytest.warns(
-        UserWarning, match="FeatureVectorPCA: n_components=5 was asked for, but these samples give only 2"
-    ):
-        model = FeatureVectorPCA(n_components=5, kernel="linear").fit(X)
-    assert model.n_components_ == model.transform(X).shape[1] == 2

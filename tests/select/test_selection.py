@@ -155,39 +155,17 @@ def test_zero_vector_is_never_chosen_and_not_in_the_mean(rng, rule):
 @pytest.mark.usefixtures("gain_mode")
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_duplicates_are_never_both_chosen(rng, rule, dtype):
-    distinct = rng.uniform(0, 10, (25, 2)).astype(dtype)
-    X = np.concatenate([distinct, distinct, distinct[::-1]])
-    found = choose(Gram(Gaussian(length_scale=2.0), X), rule=rule)
-    assert found.G.dtype == found.fitness.dtype == found.residual.dtype == dtype
-    names = [tuple(row) for row in X[found.indices]]
-    assert len(set(names)) == len(names)
-
-
-@pytest.mark.usefixtures("gain_mode")
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("width", [0.7, 3.0])
-def test_centre_and_its_copies_are_never_chosen(rng, rule, dtype, width):
-    for _ in range(5):
-        distinct = rng.uniform(0, 20, (25, 2)).astype(dtype)
-        X = np.concatenate([distinct, distinct])
-        gram = make_gram(Gaussian(length_scale=width), X, centred=True)
-        c = X[int(gram.center.indices[0])]
+def test_copies_of_a_chosen_sample_or_of_the_centre_are_never_chosen(rng, rule, dtype, width):
+    distinct = rng.uniform(0, 20, (25, 2)).astype(dtype)
+    X = np.concatenate([distinct, distinct, distinct[::-1]])
+    for centred in (False, True):
+        gram = make_gram(Gaussian(length_scale=width), X, centred)
         found = choose(gram, rule=rule)
-        assert not np.any(np.all(X[found.indices] == c, axis=1))
-
-
-@pytest.mark.parametrize("block", [1, 5, 64])
-def test_warm_continuation_of_greedy_equals_going_on(X, block):
-    gram = Gram(Gaussian(length_scale=0.8), X)
-    start = choose(gram, limit=7, rule="greedy", block=block)
-    again = choose(gram, limit=20, rule="greedy", block=block, start=start)
-    direct = choose(gram, limit=20, rule="greedy", block=block)
-    assert again.indices.tolist() == direct.indices.tolist()
-    np.testing.assert_allclose(again.G, direct.G, atol=1e-10)
-    np.testing.assert_allclose(again.fitness, direct.fitness, atol=1e-12)
-    np.testing.assert_allclose(again.residual, direct.residual, atol=1e-12)
+        assert found.G.dtype == found.fitness.dtype == found.residual.dtype == dtype
+        own = [tuple(row) for row in X[found.indices]]
+        assert len(set(own)) == len(own)
+        assert not centred or tuple(X[int(gram.center.indices[0])]) not in own
 
 
 @pytest.mark.usefixtures("gain_mode")
@@ -199,6 +177,8 @@ def test_warm_continuation_keeps_what_it_started_from(X, rule):
     assert again.indices[:7].tolist() == start.indices.tolist()
     assert len(set(again.indices.tolist())) == 15
     np.testing.assert_allclose(again.residual, fvs.residuals(whole(gram), again.indices), atol=1e-10)
+    if rule == "greedy":
+        assert again.indices.tolist() == choose(gram, limit=15, rule=rule).indices.tolist()
     after_rank = choose(gram, rule=rule, start=choose(gram, rule=rule))
     assert after_rank.stop == "rank"
 
@@ -232,14 +212,6 @@ def test_random_rule_in_blocks_has_the_law_of_one_draw_at_a_time(block, weights)
     assert set(seen) <= set(law)
     statistic = sum((seen[pair] - draws * p) ** 2 / (draws * p) for pair, p in law.items())
     assert statistic < chi2.ppf(0.999, len(law) - 1)
-
-
-def test_a_share_of_zero_is_never_drawn():
-    class Heights:
-        def random(self, _):
-            return np.array([0.0, 0.3, 0.66, 0.67, 0.9999999999999999])
-
-    assert rules.draw(np.array([0.0, 2.0, 0.0, 1.0, 0.0]), 5, Heights()).tolist() == [1, 1, 1, 3, 3]
 
 
 def test_uniform_rule_has_the_law_it_says():
@@ -317,16 +289,6 @@ def test_values_that_are_not_finite_are_refused(value):
     K[0, 1] = K[1, 0] = value
     with pytest.raises(ValueError, match="values that are not finite"):
         choose(Gram(Precomputed(), K), rule="greedy")
-
-
-def test_evaluations_stay_below_the_stated_number(rng):
-    X = rng.standard_normal((300, 3))
-    gram = Gram(Gaussian(length_scale=1.0), X)
-    choose(gram, limit=40, rule="random")
-    assert gram.evaluations <= 300 * 40 + 40 * 64 * 64
-    gram = Gram(Gaussian(length_scale=1.0), X)
-    choose(gram, limit=40, rule="gain")
-    assert gram.evaluations <= 300 * 40 * 10
 
 
 def test_uniform_comes_back_to_what_nearly_depended():
