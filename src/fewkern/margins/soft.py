@@ -25,6 +25,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop, peel
 from fewkern.margins.embedding import (
+    ZERO_RATIO,
     Reflected,
     ScatterDeflation,
     norm,
@@ -40,8 +41,6 @@ from fewkern.margins.ranking import OrderedPairs, RankedLoss
 MAX_STEPS = 100
 # Pairs above which the sorted form takes over from the explicit quadratic program (methods B5: near n = 300).
 _MAX_LISTED_PAIRS = 40_000
-# No direction is left once the squared distances of the pairs have fallen to this fraction of their first values.
-_FLAT_GAP_RATIO = 1e-20
 # Projections are equal if they differ by less than this fraction of their range: far below the gaps of a few hundred
 # samples, and above what the convex steps leave where two of them meet.
 _TIE_RANGES = 1e-7
@@ -388,7 +387,7 @@ class _SoftMarginDeflation(ScatterDeflation):
         return float(np.sum(gap * gap))
 
     def find(self) -> tuple[Array, SoftMarginStep] | Stop:
-        if self._squared_gaps() <= _FLAT_GAP_RATIO * self.first:
+        if self._squared_gaps() <= ZERO_RATIO * self.first:
             return Stop.FLAT
         # start from the direction of the ratio (methods B2); w = 0 is stationary
         w, step = soft_margin_direction(self.space.A, self.S, self.pairs, self.best()[0], self.how)

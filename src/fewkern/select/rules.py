@@ -19,13 +19,11 @@ from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace
 from fewkern.core.kernel import Gram
 from fewkern.core.path import Stop
 
-# Pivots that are eliminated together.
-_BLOCK = 64
+# Pivots that are eliminated together, and by "gain" where it looks at all samples.
+_BLOCK, _GAIN_BLOCK = 64, 8
 # Means over the samples are exact up to this many, above over this many random ones: those of "gain" (methods F6), and
 # that of the images, at which they may be centered.
 MEAN_ROWS = 2000
-# Pivots of a block of "gain" where it looks at all samples.
-_GAIN_BLOCK = 8
 # Candidates that "gain" draws for every pivot of a block; each choice compares all that are left of them.
 _GAIN_DRAWS = 5
 # "gain" and "uniform" take no candidate whose score is below this share of the best one's: a pivot far below the

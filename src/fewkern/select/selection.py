@@ -19,9 +19,6 @@ from fewkern.core.path import Stop, peel
 from fewkern.core.samples import Samples
 from fewkern.select.rules import MEAN_ROWS, RULES, PivotRule, Pivots, Residual
 
-# Columns that are reserved at first where there is no limit on the number of vectors.
-_FIRST_CAPACITY = 256
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -125,8 +122,8 @@ def select_vectors(
     kernel evaluations for its first vector up to 5000 samples, "gain" five times more up to 2000.
     """
     asked, limit = limit, min(limit, gram.n)
-    capacity = min(limit, _FIRST_CAPACITY) if limit == gram.n else limit
-    state = Residual(gram, weights, capacity)
+    # without a limit columns are reserved as they are needed
+    state = Residual(gram, weights, limit if limit < gram.n else 0)
     if not bool(state.xp.any(state.valid)):
         raise ValueError(
             "feature vector selection: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing "
