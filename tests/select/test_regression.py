@@ -72,13 +72,6 @@ def test_trace_holds_every_path(curve):
     assert one.path_.axes["length_scale"] == (0.5,)
 
 
-def test_noise_gets_next_to_no_vectors(rng):
-    X, y = rng.standard_normal((100, 5)), rng.standard_normal(100)
-    model = FeatureVectorRegressor().fit(X, y)
-    assert model.n_vectors_ <= 5
-    assert model.held_out_error_ == pytest.approx(y.var(), rel=0.15)
-
-
 def test_several_outputs(curve):
     X, y = curve
     Y = np.column_stack([y, np.cos(X[:, 0])])

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from fewkern.core.path import Stop
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
-from fewkern.kernels import Gaussian, Linear
+from fewkern.kernels import Gaussian, Laplacian, Linear
 from fewkern.select import paths as paths_module
 from fewkern.select import search as module
 from fewkern.select.leave_one_out import LooPath, LooScheme, loo_paths
 from fewkern.select.paths import (
+    WIDTH_FACTORS,
     KernelGrid,
     KernelPath,
     SearchSpace,
@@ -21,8 +23,9 @@ from fewkern.select.paths import (
     choose_model,
     extend,
     search_length_scales,
+    units_to_compare,
 )
-from fewkern.select.search import automatic_model, automatic_space, in_kernel_units, n_paths, search
+from fewkern.select.search import automatic_model, automatic_space, choose_grid, in_kernel_units, n_paths, search
 from fewkern.select.selection import SelectionRule, choose_basis
 
 WIDTHS = (0.05, 0.5, 5.0)
@@ -252,3 +255,52 @@ def test_of_many_length_scales_every_other_one_and_the_neighbors_of_the_best_are
     assert seen == list(range(1, len(found) + 1))
     few = grid.some([3, 4, 5, 6])
     assert sorted(search_length_scales(samples, few, space, LooScheme(), seen.append)) == [0, 1, 2, 3]
+
+
+# Which kernels are compared, and in which unit
+
+
+@pytest.fixture
+def X(rng):
+    """Two features whose standard deviations and ranges are not proportional."""
+    return np.column_stack([rng.uniform(-2, 2, 120), 300.0 * (rng.random(120) < 0.03)])
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(unit="spread"), Laplacian("scale", "range"), Gaussian(unit="common")])
+def test_widths_around_a_rule(kernel, X):
+    grid, resolved = KernelGrid.around(kernel, X), kernel.resolve(X)
+    units = np.ones(2) if kernel.unit == "common" else feature_units(X, kernel.unit)
+    for factor, width, one in zip(WIDTH_FACTORS, grid.widths, grid.kernels, strict=True):
+        np.testing.assert_allclose(one.length_scale, factor * resolved.length_scale)
+        np.testing.assert_allclose(one.length_scale, width * (units if kernel.unit != "common" else 1.0))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "width"),
+    [(Gaussian(0.7), 0.7), (Gaussian([1.0, 2.0]), 1.0), (Linear(), 0.0), (Laplacian(3), 3.0)],
+)
+def test_what_is_given_is_kept(kernel, width, X):
+    grid = KernelGrid.around(kernel, X)
+    assert (len(grid), grid.widths) == (1, (width,))
+    assert grid.kernels == (kernel.resolve(X),)
+
+
+def test_units_are_compared_where_they_differ(X, rng):
+    assert [kernel.unit for kernel in units_to_compare(Gaussian(), X)] == ["spread", "range"]
+    for kernel in (Gaussian(unit="range"), Gaussian(unit="common"), Gaussian(2.0), Linear()):
+        assert units_to_compare(kernel, X) == (kernel,)
+    normal = np.column_stack([rng.standard_normal((120, 2)) * [1.0, 1e5], np.full(120, 7.0)])
+    for same in (normal, X[:, :1], np.ones((5, 2))):
+        assert units_to_compare(Gaussian(), same) == (Gaussian(),)
+
+
+@pytest.mark.parametrize("unit", ["spread", "range"])
+def test_leave_one_out_decides_on_the_unit(unit, rng):
+    """A rare feature that says nothing should count little, one that says everything should count."""
+    rare = rng.random(300) < 0.1
+    x = rng.uniform(-1, 1, 300)
+    X = np.column_stack([x, np.where(rare, rng.random(300), 0.0)])
+    y = np.sin(6 * x) if unit == "range" else np.where(rare, np.sin(8 * X[:, 1]), 0.0)
+    samples = Samples.of(X, targets=y[:, None])
+    plan = SearchSpace(SelectionRule(), (1e-6, 1e-2), 50, 0, 0.5)
+    assert choose_grid(samples, Gaussian(), plan).kernels[0].unit == unit
