@@ -4,12 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
+from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from experiments import plan, rsvm
 from experiments.data import DataNotFoundError, fetch_faces, fetch_ida
-from experiments.systems import embedding
+from experiments.systems import embedding, soft_margin
 from experiments.verdict import entries
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.kernels import Gaussian
@@ -206,6 +207,12 @@ def test_blocks_of_ten_classes_on_digits():
     data = (X[train], y[train], X[test], y[test])
     model = RecursiveSVM(C=1.0, n_components=9)
     assert accuracies(model, data, [9])[0] > 95.0
+
+
+def test_an_early_stop_saves_steps():
+    X, y = load_wine(return_X_y=True)
+    early, full = (soft_margin(2, stop=stop, delta_rel=50.0).fit(scale(X), y).n_iter_ for stop in (1e-5, None))
+    assert early < full
 
 
 def test_strict_rows_take_width_and_margin_from_the_training_part(monkeypatch):
