@@ -16,10 +16,9 @@ from fewkern.select.axes import Spread
 
 # Singular values below this fraction of the largest are outside of the span.
 _SPAN_RTOL = 1e-10
-# The rank is clearly full if the smallest squared singular value exceeds this fraction of the largest; ...
-_FULL_RANK_RATIO = 1e-6
-# ... they are computed only with at least this many samples per feature.
-_TALL_ROWS_PER_FEATURE = 4
+# The rank is clearly full if the smallest squared singular value exceeds this fraction of the largest; they are only
+# computed with at least this many samples per feature.
+_FULL_RANK_RATIO, _TALL_ROWS_PER_FEATURE = 1e-6, 4
 # Squared lengths below this fraction of those of all samples are zero.
 ZERO_RATIO = 1e-20
 # Smallest ridge that keeps the scatter numerically nonsingular.

@@ -23,7 +23,8 @@ WIDTH_FACTORS = (0.14, 0.22, 0.35, 0.55, 0.85, 1.3, 2.0, 3.5, 6.0)
 _MIN_UNIT_RATIO = 1.5
 # Grids of more length scales are searched at every other one first: errors change little from one to the next.
 _MAX_FULL_GRID = 4
-# Least and largest number of vectors with which an automatic path begins (methods F9).
+# Least and largest number of vectors with which an automatic path begins (methods F9); the latter is also the default
+# of a selection without targets.
 FIRST_VECTORS = (50, 100)
 # A path is extended if its minimum lies in this last part of it (over its length), or if a path of fewer vectors than
 # FIRST_VECTORS leaves this share of the error of a constant.

@@ -21,19 +21,17 @@ from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population, weighted_samples
 from fewkern.select.axes import principal_axes, spread_of
 from fewkern.select.base import keep_vectors, novelty, novelty_pvalue, novelty_threshold
+from fewkern.select.paths import FIRST_VECTORS
 from fewkern.select.predictors import FeatureVectorRegressor
 from fewkern.select.rules import RULES
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
 from fewkern.select.uncertainty import novelty_of
 
-# Largest number of vectors where max_vectors is None.
-_MOST_VECTORS = 100
-
 
 def _choose(estimator: Any, samples: Samples, **how: Any) -> Selection:
     """Choose vectors by the parameters of an estimator, and by those of the rule."""
     settings = SelectionRule(seed=seed_from(estimator.random_state), **how)
-    limit = _MOST_VECTORS if estimator.max_vectors is None else estimator.max_vectors
+    limit = FIRST_VECTORS[1] if estimator.max_vectors is None else estimator.max_vectors
     kernel = resolve_kernel(estimator.kernel, samples.X)
     with progress(estimator, "choosing vectors", min(limit, samples.n)) as step:
         return choose_basis(samples, kernel, settings, limit, step)
