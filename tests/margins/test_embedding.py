@@ -95,15 +95,6 @@ def test_every_graph_fits_and_goes_back(iris):
             assert np.all(np.diff(model.eigenvalues_) <= 1e-9 * model.eigenvalues_[0])
 
 
-def test_more_directions_than_classes(iris):
-    X, y = iris
-    assert GraphEmbedding().fit(X, y).n_components_ == 2
-    model = GraphEmbedding(recursive=True, n_components=4).fit(X, y)
-    assert (model.n_components_, model.stop_) == (4, "limit")
-    with pytest.warns(UserWarning, match="n_components=4 was asked for, but these samples give only 2"):
-        assert GraphEmbedding(n_components=4).fit(X, y).stop_ == "flat"
-
-
 def test_no_n_by_n_matrix_for_class_graphs(rng):
     """Fifty thousand samples would need 20 GB for one."""
     y = rng.integers(0, 4, 50_000)

@@ -34,19 +34,6 @@ def test_nothing_is_left_of_an_earlier_fit(make, iris):
 
 
 @every
-def test_labels_are_checked_before_vectors_are_chosen(make, iris, monkeypatch):
-    X, y = iris
-    monkeypatch.setattr(reducer, "choose_basis", None)
-    for bad, weights, message in (
-        (np.zeros(150), None, "only one class"),
-        (y, -np.ones(150), "must be finite, not negative"),
-        (y, (y > 0).astype(float), "no sample of positive weight"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            make(kernel="gaussian").fit(X, bad, sample_weight=weights)
-
-
-@every
 def test_a_linear_map_keeps_no_sample(make, iris):
     X, y = iris
     for X_, max_vectors in ((X, None), (X, 4), (sp.csr_matrix(X), None)):
