@@ -272,7 +272,7 @@ def left_out_residuals(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]
     blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
     residuals = [
         # rows.Y has mean zero, so that the constant leaves it as it is
-        R / left[:, None] if blocks is None else group_residuals(left, rows.weighted_targets, blocks)[0]
+        R / left[:, None] if blocks is None else group_residuals(left, rows.weighted_targets, blocks)
         for R, left in _ridge_residuals(rows, geometry, ridges)
     ]
     best = int(np.argmin([float(np.einsum("ij,ij->", E, E)) for E in residuals]))

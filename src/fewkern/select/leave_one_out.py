@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import class_sums, one_hot, solve_triangular
@@ -290,31 +289,28 @@ def group_errors(Q: Array, T: Array, groups: GroupBlocks) -> Array:
     """
     xp, found = namespace(Q), []
     for _, _, outside, inside in _by_block(Q, T, groups):
-        errors = [xp.sum(e * e, axis=(1, 2)) for e, _ in inside]
+        errors = [xp.sum(e * e, axis=(1, 2)) for e in inside]
         found.append(xp.stack(errors, axis=1) + xp.sum(outside * outside, axis=(1, 2))[:, None])
     order = xp.argsort(xp.concat([block.ids for block in groups.blocks]))
     return take_rows(xp.concat(found, axis=0), order)
 
 
-def group_residuals(Q: Array, T: Array, groups: GroupBlocks) -> tuple[Array, Array]:
-    """Residuals ``(n, q)`` of the samples by the model without their group, and where there is no such model.
+def group_residuals(Q: Array, T: Array, groups: GroupBlocks) -> Array:
+    """Residuals ``(n, q)`` of the samples by the model without their group.
 
-    That is where a column of ``Q`` is determined by one group alone.
+    A group that alone determines a column of ``Q`` is predicted by the constant.
     """
     xp = namespace(Q)
-    residuals, alones, rows = [], [], []
+    residuals, rows = [], []
     for block, U, outside, inside in _by_block(Q, T, groups):
-        *_, (e, alone) = inside
-        flat = xp.reshape(outside + xp.matmul(U, e), (-1, T.shape[1]))
+        *_, e = inside
         kept = xp.nonzero(xp.reshape(block.mask, (-1,)))[0]
-        residuals.append(take_rows(flat, kept))
-        alones.append(take_rows(xp.reshape(alone[:, None] & (block.mask > 0), (-1,)), kept))
+        residuals.append(take_rows(xp.reshape(outside + xp.matmul(U, e), (-1, T.shape[1])), kept))
         rows.append(take_rows(block.rows, kept))
-    order = xp.argsort(xp.concat(rows))
-    return take_rows(xp.concat(residuals, axis=0), order), take_rows(xp.concat(alones), order)
+    return take_rows(xp.concat(residuals, axis=0), xp.argsort(xp.concat(rows)))
 
 
-def _by_block(Q: Array, T: Array, groups: GroupBlocks) -> Iterator[tuple[Block, Array, Array, Iterator[Any]]]:
+def _by_block(Q: Array, T: Array, groups: GroupBlocks) -> Iterator[tuple[Block, Array, Array, Iterator[Array]]]:
     """Of every block, turned by ``U`` with ``Q_g = U R``: ``y - U U'y``, and the residuals of ``U'y`` by column."""
     xp, t = namespace(Q), Q.T @ T
     for block in groups.blocks:
@@ -324,11 +320,9 @@ def _by_block(Q: Array, T: Array, groups: GroupBlocks) -> Iterator[tuple[Block, 
         yield block, U, own - xp.matmul(U, inner), _leave_out(R, inner, t)
 
 
-def _leave_out(Q: Array, Y: Array, t: Array) -> Iterator[tuple[Array, Array]]:
-    """Residuals ``(b, s, q)`` after every column, and the groups (so far) that alone determine a column.
-
-    Those groups are predicted by the constant from there on.
-    """
+def _leave_out(Q: Array, Y: Array, t: Array) -> Iterator[Array]:
+    """Residuals ``(b, s, q)`` after every column; groups that alone determine one are from there on predicted by the
+    constant."""
     xp, (b, s, columns) = namespace(Q), Q.shape
     M = xp.zeros((b, s, s), dtype=Q.dtype, device=device(Q)) + xp.eye(s, dtype=Q.dtype, device=device(Q))
     alone = xp.zeros((b,), dtype=xp.bool, device=device(Q))
@@ -345,7 +339,7 @@ def _leave_out(Q: Array, Y: Array, t: Array) -> Iterator[tuple[Array, Array]]:
         M = M + u[:, :, None] * (u / d[:, None])[:, None, :]
         if column == 0:
             by_constant = e
-        yield e, alone
+        yield e
 
 
 def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, scheme: LooScheme | None = None) -> Solution:
@@ -361,25 +355,20 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, scheme
     root = xp.sqrt(w)
     X, T = _design(G, root), root[:, None] * Y
     C, jitter = ridge_factor(X.T @ X, ridge)
-    total, total_target = xp.sum(w), w @ Y
     Q = solve_triangular(C, (X if scheme.rows is None else take_rows(X, scheme.rows)).T).T
     solution = solve_triangular(C, Q.T @ T if scheme.rows is None else solve_triangular(C, X.T @ T), transposed=True)
     W, offset = solution[1:, :], solution[0, :]
-    # weight of what is left out with a row, and its weighted sum of targets
-    mass, target = w[:, None], w[:, None] * Y
-    if scheme.groups is None:
-        if scheme.rows is not None:
-            G, Y, mass, target = (take_rows(one, scheme.rows) for one in (G, Y, mass, target))
-        left = 1.0 - xp.sum(Q * Q, axis=1)[:, None]
-        alone = left <= _ROUNDING_UNITS * eps(Q)
-        residual = (Y - (G @ W + offset)) / xp.where(alone, xp.ones_like(left), left)
+    if scheme.groups is not None:
+        held_out = Y - group_residuals(Q, T, scheme.groups) / root[:, None]
     else:
-        residual, alone = group_residuals(Q, T, scheme.groups)
-        residual, alone = residual / root[:, None], alone[:, None]
-        mass, target = (take_rows(scheme.groups.sums(one), scheme.groups.groups) for one in (mass, target))
-    # where nothing else determines a direction, the mean of the others predicts
-    others = (total_target[None, :] - target) / xp.maximum(total - mass, xp.full_like(mass, eps(Q)))
-    held_out = xp.where(alone, others, Y - residual)
+        total, sums = xp.sum(w), w @ Y
+        if scheme.rows is not None:
+            G, Y, w = (take_rows(one, scheme.rows) for one in (G, Y, w))
+        left = 1.0 - xp.sum(Q * Q, axis=1)[:, None]
+        # where nothing else determines a direction, the mean of the others predicts
+        alone = left <= _ROUNDING_UNITS * eps(Q)
+        mean = (sums[None, :] - w[:, None] * Y) / xp.maximum(total - w, xp.full_like(w, eps(Q)))[:, None]
+        held_out = xp.where(alone, mean, Y - (Y - (G @ W + offset)) / xp.where(alone, xp.ones_like(left), left))
     W, offset, held_out = (xp.astype(one, dtype, copy=False) for one in (W, offset, held_out))
     return Solution(W, offset, held_out, jitter)
 
