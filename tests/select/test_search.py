@@ -128,7 +128,6 @@ def test_the_smallest_model_with_a_vector_within_the_tolerance():
     assert chosen(paths, 0.0) == (0, 0, 4)
     assert chosen(paths, 0.5) == (0, 0, 3)
     assert chosen(paths, 0.91) == (1, 0, 2)
-    assert chosen([given([1.0])], 0.5) == (0, 0, 0)
     # the standard error is that of the best model
     wide = KernelPath(None, [LooPath(np.array([0.0, 3.0, 2.0]), np.array([9.0, 9.0, 0.1]))])
     assert chosen([wide], 5.0) == (0, 0, 2)

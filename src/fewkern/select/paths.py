@@ -210,8 +210,6 @@ def _choose(error: Array, std_error: Array, tolerance: float) -> tuple[int, int,
     # Paper: the number of vectors is read off test curves. We: the least mean squared leave-one-out error, because the
     # leave-one-out error *rate* is 0.6 to 5.6 points optimistic at its minimum.
     xp = namespace(error)
-    if error.shape[2] == 1:  # no sample could be chosen
-        return 0, 0, 0
     error, std_error = error[:, :, 1:], std_error[:, :, 1:]
     k, r, L = smallest_within(error, xp.zeros_like(error), 0.0)
     size = xp.zeros_like(error) + xp.arange(error.shape[2], dtype=error.dtype, device=device(error))

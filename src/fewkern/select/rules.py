@@ -64,12 +64,15 @@ class Residual:
         self.gram, self.xp, self.d = gram, xp, d
         self.basis_tol = _BASIS_TOL_SINGLE if eps(d) > _BASIS_TOL else _BASIS_TOL
         self._refuse(d, float(xp.min(d)), _INDEFINITE_SHARE * float(xp.max(xp.abs(d))), "a negative k(x, x)")
-        self.valid = d > _ZERO_DIAGONAL_SHARE * xp.max(d)
         w = xp.ones_like(d) if weights is None else weights
-        w = xp.where(self.valid, w, xp.zeros_like(w))
-        self.valid = self.valid & (w > 0)
-        total = float(xp.sum(w))
-        self.weight = w / total if total > 0 else w
+        self.valid = (d > _ZERO_DIAGONAL_SHARE * xp.max(d)) & (w > 0)
+        w = xp.where(self.valid, w, 0.0)
+        if not bool(xp.any(self.valid)):
+            raise ValueError(
+                "feature vector selection: every sample is a zero vector of the kernel (k(x, x) = 0), so there is "
+                "nothing to select; use another kernel, or center=False."
+            )
+        self.weight = w / xp.sum(w)
         # divided by the diagonal once, so that scores and fitness are products
         self.inverse = divide_where(self.valid, xp.ones_like(d), d, 0.0)
         self.G = xp.empty((gram.n, max(capacity, 1)), dtype=d.dtype, device=device(d))

@@ -124,11 +124,6 @@ def select_vectors(
     asked, limit = limit, min(limit, gram.n)
     # without a limit columns are reserved as they are needed
     state = Residual(gram, weights, limit if limit < gram.n else 0)
-    if not bool(state.xp.any(state.valid)):
-        raise ValueError(
-            "feature vector selection: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing "
-            "to select; use another kernel, or center=False."
-        )
     fitness: list[float] = []
     if start is not None and start.n_vectors:
         fitness += state.remove(Pivots(to_numpy(start.indices).tolist(), start.factor, start.G))
