@@ -26,6 +26,28 @@ from fewkern.populations import labelled_population, weighted_population
 _MAX_SOFT_MARGIN_SAMPLES = 5_000
 
 
+# Constraints of the parameters of both.
+_GRAPH_REDUCER: dict[str, list[Any]] = {
+    **REDUCER,
+    "graph": "no_validation",  # type: ignore[dict-item]
+    "alpha": [Interval(Real, 0, None, closed="left")],
+}
+
+
+def set_params(self: Any, **params: Any) -> Any:
+    """Set parameters; ``graph__neighbors=...`` works also while ``graph`` is a name."""
+    if any(key.startswith("graph__") for key in params):
+        self.graph = as_graph(params.pop("graph", self.graph), type(self).__name__)
+    return Reducer.set_params(self, **params)
+
+
+def tags_of_graph(self: Any) -> Any:
+    """Targets are required where the graph needs classes."""
+    tags, graph = Reducer.__sklearn_tags__(self), as_graph(self.graph, type(self).__name__)
+    tags.target_tags.required = isinstance(graph, GraphRule) and graph.supervised
+    return tags
+
+
 def _checked_rows(estimator: Any, graph: Graph, X: Any, y: Any, sample_weight: Any) -> Samples:
     """Checked rows in memory, with classes where the graph needs them."""
     if isinstance(graph, GraphRule) and graph.supervised:
@@ -46,30 +68,7 @@ def _checked_collection(estimator: Any, graph: Graph, X: Any, y: Any, sample_wei
     return weighted_population(estimator, X, sample_weight)
 
 
-class GraphReducer(Reducer):
-    """Base of both: a graph as a parameter."""
-
-    graph: Any
-
-    _parameter_constraints: dict[str, list[Any]] = {
-        **REDUCER,
-        "graph": "no_validation",  # type: ignore[dict-item]
-        "alpha": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters; ``graph__neighbors=...`` works also while ``graph`` is a name."""
-        if any(key.startswith("graph__") for key in params):
-            self.graph = as_graph(params.pop("graph", self.graph), type(self).__name__)
-        return super().set_params(**params)
-
-    def __sklearn_tags__(self) -> Any:
-        tags, graph = super().__sklearn_tags__(), as_graph(self.graph, type(self).__name__)
-        tags.target_tags.required = isinstance(graph, GraphRule) and graph.supervised
-        return tags
-
-
-class GraphEmbedding(GraphReducer):
+class GraphEmbedding(Reducer):
     r"""Directions along which some pairs of samples come close and others move apart: a transformer.
 
     A graph defines the pairs. With "same class close, different classes apart" this is Fisher's discriminant (FDA);
@@ -154,7 +153,9 @@ class GraphEmbedding(GraphReducer):
     (150, 4)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {**GraphReducer._parameter_constraints, "recursive": ["boolean"]}
+    set_params, __sklearn_tags__ = set_params, tags_of_graph
+
+    _parameter_constraints: dict[str, list[Any]] = {**_GRAPH_REDUCER, "recursive": ["boolean"]}
 
     def __init__(
         self,
@@ -213,7 +214,7 @@ class GraphEmbedding(GraphReducer):
         return self
 
 
-class RecursiveSoftMargin(GraphReducer):
+class RecursiveSoftMargin(Reducer):
     r"""Directions that keep close classes apart, whatever far ones do: a transformer (RSM).
 
     It is :class:`GraphEmbedding` with soft margins: a pair of samples that is far enough apart counts no more, so a far
@@ -284,8 +285,10 @@ class RecursiveSoftMargin(GraphReducer):
     (150, 3)
     """
 
+    set_params, __sklearn_tags__ = set_params, tags_of_graph
+
     _parameter_constraints: dict[str, list[Any]] = {
-        **GraphReducer._parameter_constraints,
+        **_GRAPH_REDUCER,
         **constraints("verbose"),
         "C": [Interval(Real, 0, None, closed="neither")],
         "scale_C": ["boolean"],

@@ -16,12 +16,9 @@ from fewkern.arrays.validation import Interval, StrOptions
 from fewkern.base import (
     CONSTRAINTS,
     BudgetWarning,
-    KernelEstimator,
     check_probability,
     check_samples,
     constraints,
-    explain,
-    kept_importances,
     need_held_out,
     no_set,
 )
@@ -36,6 +33,53 @@ from fewkern.select.paths import WIDTH_FACTORS
 from fewkern.select.search import SearchResult, automatic_model, automatic_space, n_paths
 from fewkern.select.selection import Selection, SelectionRule
 from fewkern.select.uncertainty import novelty_of
+
+# Constraints of the parameters of the automatic choice of length scale, ridge and number of vectors.
+AUTOMATIC = constraints(
+    *("kernel", "max_vectors", "prefer", "random_state", "verbose"),
+    n_vectors=CONSTRAINTS["max_vectors"],
+    alpha=[StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+)
+
+
+def search_model(estimator: Any, samples: Samples) -> SearchResult:
+    """Length scale, vectors, ridge and size for the targets of the samples, by the parameters of an estimator."""
+    space = automatic_space(
+        SelectionRule(seed=seed_from(estimator.random_state)),
+        samples.n,
+        n_vectors=estimator.n_vectors,
+        max_vectors=estimator.max_vectors,
+        ridge=estimator.alpha,
+        prefer=estimator.prefer,
+    )
+    kernel = as_kernel(estimator.kernel)
+    n_kernels = len(WIDTH_FACTORS) if "length_scale" in kernel.rules else 1
+    with progress(estimator, "comparing kernel length scales", n_paths(space, n_kernels, samples.n)) as step:
+        return automatic_model(samples, kernel, space, step)
+
+
+def keep_search(estimator: Any, samples: Samples, found: SearchResult, expansion: KernelExpansion) -> None:
+    """Assign what a search has found, and the function on its vectors."""
+    estimator.alpha_, estimator.path_ = found.ridge, found.path
+    estimator.stop_, estimator.fitness_ = found.stop, found.fitness
+    keep_vectors(estimator, samples, found.selection, found.basis, expansion)
+    _warn_open_end(estimator, samples, found)
+
+
+def _warn_open_end(estimator: Any, samples: Samples, found: SearchResult) -> None:
+    """Warn where the error was still falling at the end of an automatic path, and more samples could be chosen."""
+    length = found.full_selection.n_vectors
+    ended = found.full_selection.stop is not Stop.LIMIT or length == samples.n
+    if estimator.n_vectors is not None or ended or not found.path.open_end:
+        return
+    advice = 'prefer="accurate", or ' if estimator.max_vectors is None and estimator.prefer != "accurate" else ""
+    warnings.warn(
+        f"{type(estimator).__name__}: the leave-one-out error was still falling at the largest number of vectors that "
+        f"was tried, {length}; the {estimator.n_vectors_} that are kept are too few for these samples. Use "
+        f"{advice}max_vectors={min(2 * length, samples.n)} or more; path_ has the errors.",
+        BudgetWarning,
+        stacklevel=5,
+    )
 
 
 def keep_vectors(
@@ -109,58 +153,6 @@ def novelty_pvalue(self: Any, X: Any) -> Array:
     """
     X = check_samples(self, X)
     return _informative_novelty(self, "novelty_pvalue").pvalues(X)
-
-
-class AutomaticModel(KernelEstimator):
-    """What FVS-LR and FVS-LDA share: length scale, vectors, ridge and size are those of a search."""
-
-    feature_importances_ = kept_importances
-    explain = explain
-    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-
-    _parameter_constraints: dict[str, list[Any]] = constraints(
-        *("kernel", "max_vectors", "prefer", "random_state", "verbose"),
-        n_vectors=CONSTRAINTS["max_vectors"],
-        alpha=[StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-    )
-
-    def _search(self, samples: Samples) -> SearchResult:
-        """Length scale, vectors, ridge and size for the targets of the samples."""
-        params: Any = self
-        space = automatic_space(
-            SelectionRule(seed=seed_from(params.random_state)),
-            samples.n,
-            n_vectors=params.n_vectors,
-            max_vectors=params.max_vectors,
-            ridge=params.alpha,
-            prefer=params.prefer,
-        )
-        kernel = as_kernel(params.kernel)
-        n_kernels = len(WIDTH_FACTORS) if "length_scale" in kernel.rules else 1
-        with progress(self, "comparing kernel length scales", n_paths(space, n_kernels, samples.n)) as step:
-            return automatic_model(samples, kernel, space, step)
-
-    def _keep_search(self, samples: Samples, found: SearchResult, expansion: KernelExpansion) -> None:
-        """Assign what was found, with the function on it."""
-        self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
-        keep_vectors(self, samples, found.selection, found.basis, expansion)
-        self._warn_open_end(samples, found)
-
-    def _warn_open_end(self, samples: Samples, found: SearchResult) -> None:
-        """Warn where the error was still falling at the end of an automatic path, and more samples could be chosen."""
-        params: Any = self
-        length = found.full_selection.n_vectors
-        ended = found.full_selection.stop is not Stop.LIMIT or length == samples.n
-        if params.n_vectors is not None or ended or not found.path.open_end:
-            return
-        advice = 'prefer="accurate", or ' if params.max_vectors is None and params.prefer != "accurate" else ""
-        warnings.warn(
-            f"{type(self).__name__}: the leave-one-out error was still falling at the largest number of vectors that "
-            f"was tried, {length}; the {params.n_vectors_} that are kept are too few for these samples. Use "
-            f"{advice}max_vectors={min(2 * length, samples.n)} or more; path_ has the errors.",
-            BudgetWarning,
-            stacklevel=5,
-        )
 
 
 def interval_quantiles(estimator: Any, coverage: float) -> Intervals:

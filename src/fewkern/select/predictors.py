@@ -13,22 +13,33 @@ from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.validation import fit_context
 from fewkern.base import (
     CONSTRAINTS,
+    KernelEstimator,
     ScoringClassifier,
+    explain,
     held_out_scores,
     importances_of,
+    kept_importances,
     warn_of_fewer_components,
 )
 from fewkern.core.samples import class_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.populations import labelled_population, measured_population
 from fewkern.select.axes import discriminant_axes, gaussian_classes, gaussian_scores, spread_of
-from fewkern.select.base import AutomaticModel, IntervalRegressor
+from fewkern.select.base import (
+    AUTOMATIC,
+    IntervalRegressor,
+    keep_search,
+    novelty,
+    novelty_pvalue,
+    novelty_threshold,
+    search_model,
+)
 from fewkern.select.leave_one_out import solve_samples
 from fewkern.select.search import nested_values
 from fewkern.select.uncertainty import calibrate, fit_intervals, novelty_basis
 
 
-class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, AutomaticModel):
+class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator):
     r"""Predict numbers from a few chosen samples, with nothing to tune (FVS-LR).
 
     A few samples are chosen as vectors. A new sample is compared with them by the kernel, and the prediction is a
@@ -117,6 +128,12 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, AutomaticModel):
     (True, True)
     """
 
+    feature_importances_ = kept_importances
+    explain = explain
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
+
+    _parameter_constraints: dict[str, list[Any]] = AUTOMATIC
+
     def __init__(
         self,
         *,
@@ -155,7 +172,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, AutomaticModel):
         """
         population, self._single = measured_population(self, X, y, sample_weight, groups)
         samples = population.sample
-        found = self._search(samples)
+        found = search_model(self, samples)
         solution, left_out = solve_samples(samples, found.Z, found.ridge)
         expansion = found.basis.expand(solution.W, solution.offset)
         if population.n > samples.n:
@@ -165,7 +182,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, AutomaticModel):
         intervals = fit_intervals(held_out, novelty_basis(found.selection, found.n_vectors))
         if intervals.scale is not None:
             intervals = replace(intervals, scale=samples.original(intervals.scale))
-        self._keep_search(samples, found, expansion)
+        keep_search(self, samples, found, expansion)
         self.held_out_error_ = held_out.squared_error()
         self.intervals_ = intervals
         self._importances = importances_of(self.expansion_, None, samples)
@@ -184,7 +201,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, AutomaticModel):
         return tags
 
 
-class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, AutomaticModel):
+class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ScoringClassifier, KernelEstimator):
     r"""Axes on which classes lie apart, from a few chosen samples: a transformer and a classifier (FVS-LDA).
 
     It is linear discriminant analysis on the similarities to a few chosen samples, so the axes are curved in the space
@@ -269,8 +286,12 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     (3, array([1.]))
     """
 
+    feature_importances_ = kept_importances
+    explain = explain
+    novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
+
     _parameter_constraints: dict[str, list[Any]] = {
-        **AutomaticModel._parameter_constraints,
+        **AUTOMATIC,
         "n_components": CONSTRAINTS["n_components"],
         "class_weight": CONSTRAINTS["class_weight"],
     }
@@ -316,10 +337,10 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """
         population = labelled_population(self, X, y, sample_weight, groups)
         samples = class_targets(population.sample)
-        found = self._search(samples)
+        found = search_model(self, samples)
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
-        self._keep_search(samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
+        keep_search(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         self.eigenvalues_ = axes.values
         self.priors_, self.means_, self.covariance_ = gaussian_classes(spread, axes)
         # every sample on the axes that the others give, the points of the classes held
