@@ -199,7 +199,7 @@ def test_a_direction_of_one_group_is_unknown_without_it():
 @pytest.mark.parametrize("groups", [None, np.arange(40) // 2])
 def test_a_part_is_judged_at_the_settings_that_the_others_choose(n_vectors, groups):
     X, y = make_sinc(40, noise=0.3)
-    grid = KernelGrid.of(Gaussian(0.3), Gaussian(1.0))
+    grid = KernelGrid((Gaussian(0.3), Gaussian(1.0)), (0.3, 1.0))
     plan = automatic_space(SelectionRule(), 40, n_vectors=n_vectors, max_vectors=5, ridge="auto", prefer="accurate")
     samples = Samples.of(X, targets=y[:, None], groups=groups)
     found = search(samples, grid, plan)

@@ -30,7 +30,7 @@ from fewkern.select.selection import SelectionRule, choose_basis
 
 WIDTHS = (0.05, 0.5, 5.0)
 RIDGES = (0.0, 1e-2)
-GRID = KernelGrid.of(*(Gaussian(width) for width in WIDTHS))
+GRID = KernelGrid(tuple(Gaussian(width) for width in WIDTHS), WIDTHS)
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def test_length_scales_near_the_best_of_a_few_samples_are_the_grid(samples, many
     least = [KernelPath.start(samples, kernel, how, LooScheme()).least for kernel in grid.kernels]
     best = least.index(min(least))
     assert module._near_best(samples, grid, how) == grid.some(range(max(0, best - 2), min(best + 2, 9)))
-    only = KernelGrid.of(Gaussian(1.0))
+    only = KernelGrid((Gaussian(1.0),), (1.0,))
     assert module._near_best(samples, only, how) is only
 
 

@@ -41,21 +41,17 @@ class KernelGrid:
     """Resolved."""
     widths: tuple[float, ...]
     """The length scale of every kernel, as one number: where every feature has its own, the one for features in their
-    units (1 if they were given). Of kernels without a length scale: the position."""
-
-    @classmethod
-    def of(cls, *kernels: Kernel) -> KernelGrid:
-        """Kernels as they are."""
-        return cls(kernels, tuple(_given_width(kernel, k) for k, kernel in enumerate(kernels)))
+    units (1 if they were given). Of a kernel without a length scale: 0."""
 
     @classmethod
     def around(cls, kernel: Kernel, X: Array) -> KernelGrid:
         """Length scales around the one that a rule gives; a length scale that is no rule is kept."""
         resolved: Any = resolve_kernel(kernel, X)
+        width: Any = getattr(resolved, "length_scale", 0.0)
+        single = isinstance(width, (int, float))
         if "length_scale" not in kernel.rules:
-            return cls.of(resolved)
-        width = resolved.length_scale
-        number = width if isinstance(width, float) else float(width[0] / feature_units(X, resolved.unit)[0])
+            return cls((resolved,), (float(width) if single else 1.0,))
+        number = width if single else float(width[0] / feature_units(X, resolved.unit)[0])
         kernels = tuple(replace(resolved, length_scale=factor * width) for factor in WIDTH_FACTORS)
         return cls(kernels, tuple(factor * number for factor in WIDTH_FACTORS))
 
@@ -66,13 +62,6 @@ class KernelGrid:
 
     def __len__(self) -> int:
         return len(self.kernels)
-
-
-def _given_width(kernel: Kernel, position: int) -> float:
-    width = getattr(kernel, "length_scale", None)
-    if width is None:
-        return float(position)
-    return float(width) if isinstance(width, (int, float)) else 1.0
 
 
 def units_to_compare(kernel: Any, X: Array) -> tuple[Kernel, ...]:
