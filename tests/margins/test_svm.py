@@ -83,7 +83,7 @@ def test_soft_margin_graphs(iris):
     for graph in (*RULES, graphs.UDP(2), graphs.MFA(3, 40)):
         model = RecursiveSoftMargin(graph=graph, n_components=2).fit(X, y)
         np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-10)
-    assert not hasattr(RecursiveSoftMargin(graph="udp", n_components=1).fit(X), "classes_")
+    assert not hasattr(model.set_params(graph="udp").fit(X), "classes_")
     V = sp.csr_matrix((y[:, None] == y[None, :]).astype(float))
     apart = sp.csr_matrix((y[:, None] != y[None, :]).astype(float))
     own = RecursiveSoftMargin(graph=(V, apart), n_components=1, C=1e-6, scale_C=False).fit(X)
