@@ -38,6 +38,15 @@ def test_inverse_transform_finds_the_way_back(X):
     assert single.inverse_transform(single.transform(X[:, :1])).shape == (90, 1)
 
 
+def test_inverse_transform_in_other_array_libraries(X, foreign):
+    to, back = foreign
+    settings = {"n_components": 4, "kernel": Gaussian(1.5), "max_vectors": 20, "fit_inverse_transform": True}
+    here, there = (FeatureVectorPCA(**settings).fit(A) for A in (X, to(X)))
+    result = there.inverse_transform(there.transform(to(X)))
+    assert type(result) is type(to(X))
+    np.testing.assert_allclose(back(result), here.inverse_transform(here.transform(X)), atol=1e-4)
+
+
 def test_inverse_transform_errors(X):
     with pytest.raises(AttributeError, match="has no attribute 'inverse_transform'"):
         FeatureVectorPCA(n_components=2).fit(X).inverse_transform(np.zeros((3, 2)))
