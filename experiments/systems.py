@@ -6,8 +6,9 @@ stored result. ``VERSIONS`` says which results still belong to the code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.linear_model import LinearRegression
@@ -24,7 +25,7 @@ from fewkern import (
     graphs,
 )
 from fewkern.kernels import Gaussian
-from fewkern.margins.soft import SoftMargin
+from fewkern.margins.soft import ListedPairs, RankedPairs
 
 __all__ = [
     "VERSIONS",
@@ -177,8 +178,9 @@ class _EarlyStop(RecursiveSoftMargin):
 
     stop = 1e-5
 
-    def _settings(self) -> SoftMargin:
-        return replace(super()._settings(), tol=self.stop)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RecursiveSoftMargin:
+        with patch.object(ListedPairs, "gain_rtol", self.stop), patch.object(RankedPairs, "gain_rtol", self.stop):
+            return super().fit(X, y, sample_weight)
 
 
 def soft_margin(

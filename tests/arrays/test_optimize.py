@@ -1,7 +1,7 @@
 import numpy as np
 import scipy.optimize
 
-from fewkern.arrays.optimize import minimize_smooth
+from fewkern.arrays.optimize import falling_root, minimize_smooth
 
 
 def bowl(x):
@@ -44,3 +44,9 @@ def test_a_watch_ends_the_search_with_the_best_point_so_far():
     _, value = minimize_smooth(valley, np.array([3.0, 2.0]), max_iter=50, tol=0.0, watch=after_three)
     assert [step for step, _ in seen] == [1, 2, 3]
     assert value == min(value for _, value in seen) < valley(np.array([3.0, 2.0]))[0]
+
+
+def test_a_root_is_found_at_any_scale_and_an_end_where_there_is_none():
+    for root in (1e-9, 0.3, 1.0, 7e11):
+        assert abs(falling_root(lambda a: 1 - a / root, 1.0, 1e-12, 1e12) / root - 1) < 1e-9
+    assert (falling_root(lambda a: -a, 1.0, 0.01, 50.0), falling_root(lambda a: a, 1.0, 0.01, 50.0)) == (0.01, 50.0)

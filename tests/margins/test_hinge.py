@@ -60,14 +60,6 @@ def test_optimality_conditions_at_any_box_after_few_iterations(C, most, bias):
     assert count <= most
 
 
-def test_hard_margin():
-    Z = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.3], [3.0, 1.0]])
-    found = minimize_hinge(HingeProblem(Z, np.array([-1.0, -1.0, 1.0, 1.0]), np.ones(4), np.full(4, 1e9)))
-    # the two hulls are nearest along the first axis, two apart
-    np.testing.assert_allclose(found.w, [1.0, 0.0], atol=1e-7)
-    assert found.bias == pytest.approx(-1.0, abs=1e-6)
-
-
 @pytest.mark.parametrize("factor", [1e150, 1e200])
 def test_samples_too_long_for_the_arithmetic_are_no_solution(factor):
     hinges = problem(0)

@@ -5,27 +5,20 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_breast_cancer, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
 
 from fewkern import GraphEmbedding, RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian
+from fewkern.margins import soft
 from fewkern.margins.rules import RULES
 
 
 @pytest.fixture(scope="module")
 def binary():
     return make_classification(120, 8, n_informative=4, random_state=0)
-
-
-def test_linear_components_are_the_transform(binary):
-    X, y = binary
-    model = RecursiveSVM().fit(X, y)
-    T = model.transform(X)
-    np.testing.assert_allclose(T, (X - model.mean_) @ model.components_.T, atol=1e-10)
-    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(model.n_components_), atol=1e-10)
-    np.testing.assert_allclose(T.mean(axis=0), 0, atol=1e-10)
 
 
 def test_every_way_to_the_linear_kernel_is_the_same(binary):
@@ -74,18 +67,6 @@ def test_kernel_model_keeps_only_support_vectors():
     assert not hasattr(few, "components_")
 
 
-def test_attributes_of_the_path(binary):
-    X, y = binary
-    model = RecursiveSVM(kernel="gaussian").fit(X, y)
-    assert model.stop_ == "flat"
-    assert len(model.objectives_) == model.n_components_ == len(model.steps_)
-    gap = np.diff(model.objectives_) - model.squared_norms_[:-1] / 2
-    assert gap.min() > -1e-6 * model.cap_
-    assert model.objectives_[-1] <= model.cap_
-    assert model.n_iter_ > 5
-    assert RecursiveSVM(n_components=1).fit(X, y).stop_ == "limit"
-
-
 def test_regression():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
@@ -102,7 +83,7 @@ def test_soft_margin_graphs(iris):
     for graph in (*RULES, graphs.UDP(2), graphs.MFA(3, 40)):
         model = RecursiveSoftMargin(graph=graph, n_components=2).fit(X, y)
         np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(2), atol=1e-10)
-    assert not hasattr(RecursiveSoftMargin(graph="udp", n_components=1).fit(X), "classes_")
+    assert not hasattr(model.set_params(graph="udp").fit(X), "classes_")
     V = sp.csr_matrix((y[:, None] == y[None, :]).astype(float))
     apart = sp.csr_matrix((y[:, None] != y[None, :]).astype(float))
     own = RecursiveSoftMargin(graph=(V, apart), n_components=1, C=1e-6, scale_C=False).fit(X)
@@ -127,14 +108,6 @@ def test_degenerate_samples(make):
     model = make().fit(X, labels)
     assert np.all(np.isfinite(model.transform(X)))
     assert np.abs(model.components_[:, 4]).max() < 1e-8
-
-
-def test_units_do_not_matter(binary):
-    X, y = binary
-    a = RecursiveSVM(class_weight="balanced", n_components=3).fit(X, y)
-    b = RecursiveSVM(class_weight="balanced", n_components=3, C=1e8).fit(1e-4 * X, y)
-    np.testing.assert_allclose(b.components_, a.components_, atol=1e-5)
-    np.testing.assert_allclose(b.objectives_, 1e8 * a.objectives_, rtol=1e-6)
 
 
 def test_zero_weight_is_absence_also_behind_matrices(binary):
@@ -166,3 +139,85 @@ def test_nothing_to_find_is_no_error(model, X, y, stop, message):
     with pytest.warns(ConvergenceWarning, match=message) if message else nullcontext():
         model.fit(X, y)
     assert (model.stop_, model.n_components_, model.transform(X).shape) == (stop, 0, (len(X), 0))
+
+
+# Numbers of very different size: large boxes, long columns, few samples, poor graphs
+
+
+def large_boxes():
+    """A regression and two classes, and how many directions there are at least and at most."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    y = X[:, 0] + 0.1 * rng.normal(size=40)
+    for C, width in ((100.0, 0.5), (1000.0, 1.0)):
+        yield RecursiveSVM(epsilon=0.1, C=C, kernel=Gaussian(length_scale=width)), X, y, (1, 39)
+    X, y = load_breast_cancer(return_X_y=True)
+    yield RecursiveSVM(C=1e4, kernel=Gaussian(length_scale=5.0)), scale(X)[:200], y[:200], (21, 199)
+
+
+@pytest.mark.parametrize(("model", "X", "y", "between"), list(large_boxes()))
+def test_coefficients_belong_to_the_directions(model, X, y, between):
+    model.fit(X, y)
+    assert between[0] <= model.n_components_ <= between[1]
+    assert np.abs(model.transform(X)).max() < 10
+    V, coef = model.vectors_, model.expansion_.coef
+    np.testing.assert_allclose(coef.T @ model.kernel_(V, V) @ coef, np.eye(model.n_components_), atol=1e-3)
+
+
+@pytest.mark.parametrize("C", [10.0, 100.0, 1e4])
+def test_never_more_directions_than_there_are(C):
+    X = np.random.default_rng(3).normal(size=(12, 12))
+    model = RecursiveSVM(C=C, class_weight="balanced").fit(X, np.arange(12) % 2)
+    assert model.n_components_ <= 11
+    # nothing outside of the span of the centred samples
+    span = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:11]
+    W = model.components_
+    np.testing.assert_allclose(W - W @ span.T @ span, 0, atol=1e-8)
+    kernel = RecursiveSVM(C=C, kernel=Gaussian(length_scale=3.0), class_weight="balanced").fit(X, np.arange(12) % 2)
+    assert kernel.n_components_ <= 11
+
+
+def test_small_units_are_not_flat():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    X[:, 0] += y
+    small = RecursiveSVM().fit(1e-5 * X, y)
+    # a box so small for the data that all multipliers are at their bound: the difference of the means
+    assert small.n_components_ == 1
+    want = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+    np.testing.assert_allclose(small.components_[0], want / np.linalg.norm(want), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:RecursiveSoftMargin. n_components=5 was asked for")
+@pytest.mark.parametrize("metric", ["euclidean", "scatter"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_penalty_that_sees_two_directions(metric, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 5))
+    V = np.zeros((60, 60))
+    V[0, 1] = V[1, 0] = V[2, 3] = V[3, 2] = 1
+    near = np.triu(rng.random((60, 60)) < 0.1, 1) * 1.0
+    near = near + near.T
+    near[V > 0] = 0
+    for pair in ((near, V), (None, V)):
+        model = RecursiveSoftMargin(graph=pair, n_components=5, metric=metric).fit(X)
+        assert np.isfinite(model.components_).all()
+        if pair[0] is None or metric == "scatter":
+            # directions lie in the span of the two gaps; otherwise the ridge turns them out of it
+            assert model.n_components_ == 2
+            assert model.stop_ == "flat"
+
+
+def test_a_sparse_factor_is_a_graph(rng):
+    X = rng.normal(size=(60, 4))
+    i, j = rng.permutation(60)[:20].reshape(2, 10)
+    F = sp.csr_matrix((np.r_[np.ones(10), -np.ones(10)], (np.r_[i, j], np.r_[np.arange(10), np.arange(10)])), (60, 10))
+    sparse, dense = (GraphEmbedding(graph=(None, A), n_components=2).fit(X) for A in (F, F.toarray()))
+    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-10)
+
+
+def test_a_huge_weight_of_the_smoothed_hinge_leaves_the_value_at_zero(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    monkeypatch.setattr(soft, "_MAX_LISTED_PAIRS", 0)
+    (step,) = RecursiveSoftMargin(n_components=1, C=1e12, scale_C=False).fit(scale(X), y).steps_
+    assert step.objectives[-1] < 1e-2 * step.at_zero

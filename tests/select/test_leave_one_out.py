@@ -1,23 +1,50 @@
+"""Leaving rows or groups out in closed form equals refits without them."""
+
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor
 from fewkern.core.kernel import Gram
 from fewkern.core.samples import Samples, class_targets
-from fewkern.kernels import Gaussian, Polynomial
+from fewkern.datasets import make_banana, make_sinc
+from fewkern.kernels import Gaussian
 from fewkern.select import leave_one_out
-from fewkern.select.leave_one_out import HeldOut, LooScheme, loo_paths, solve, solve_samples
+from fewkern.select.leave_one_out import GroupBlocks, HeldOut, LooScheme, loo_paths, solve, solve_samples
+from fewkern.select.paths import KernelGrid
+from fewkern.select.search import automatic_space, nested_values, search
 from fewkern.select.selection import SelectionRule, select_vectors
 from tests.oracles import fvs
 
 RIDGES = [0.0, 1e-3, 1.0]
+# Groups of one, of several sizes, and one with more samples than there are columns.
+GROUPS = np.array([0] * 14 + [1, 2, 2, 2, 5, 5, 7, 8, 8, 8, 8, 8, 9, 9, 9, 9])
 
 
 def features(X, kernel=Gaussian(length_scale=1.5), limit=8):
     return select_vectors(Gram(kernel, X), SelectionRule(), limit).G
 
 
-def loo_path(G, Y, ridge, weights=None):
-    return loo_paths(G, Y, (ridge,), weights)[0]
+def loo_path(G, Y, ridge, weights=None, scheme=None):
+    return loo_paths(G, Y, (ridge,), weights, scheme)[0]
+
+
+def by_group(groups):
+    return None if groups is None else LooScheme(GroupBlocks.of(groups))
+
+
+def without_groups(G, Y, ridge, w, groups):
+    """Every group predicted by a fit to the others; every row where there are no groups."""
+    out = np.empty_like(Y)
+    groups = np.arange(len(Y)) if groups is None else groups
+    for g in np.unique(groups):
+        own = groups == g
+        beta = fvs.refit(G[~own], Y[~own], ridge, w[~own])
+        out[own] = beta[0] + G[own] @ beta[1:]
+    return out
 
 
 @pytest.fixture
@@ -35,30 +62,33 @@ def weights(request, rng):
     return w
 
 
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
 @pytest.mark.parametrize("outputs", [1, 3, 5])
 @pytest.mark.parametrize("ridge", RIDGES)
-def test_path_equals_refits(G, rng, ridge, outputs, weights):
+def test_path_equals_refits(G, rng, ridge, outputs, weights, groups):
     Y = rng.standard_normal((30, outputs))
-    path = loo_path(G, Y, ridge, weights)
+    path = loo_path(G, Y, ridge, weights, by_group(groups))
     w = np.ones(30) if weights is None else weights
     assert path.error.shape == path.std_error.shape == (9,)
     for L in range(9):
-        error = np.sum((Y - fvs.leave_one_out(G[:, :L], Y, ridge, w)) ** 2, axis=1)
+        error = np.sum((Y - without_groups(G[:, :L], Y, ridge, w, groups)) ** 2, axis=1)
         mean = np.average(error, weights=w)
-        assert path.error[L] == pytest.approx(mean, rel=1e-8)
-        variance = np.average((error - mean) ** 2, weights=w)
-        assert path.std_error[L] == pytest.approx(np.sqrt(variance * np.sum(w**2) / np.sum(w) ** 2), rel=1e-6)
+        assert path.error[L] == pytest.approx(mean, rel=1e-6)
+        if groups is None:
+            variance = np.average((error - mean) ** 2, weights=w)
+            assert path.std_error[L] == pytest.approx(np.sqrt(variance * np.sum(w**2) / np.sum(w) ** 2), rel=1e-6)
 
 
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
 @pytest.mark.parametrize("ridge", RIDGES)
-def test_solution_and_its_held_out_values(G, rng, ridge, weights):
-    Y = rng.standard_normal((30, 2))
-    found = solve(G, Y, ridge, weights)
-    w = np.ones(30) if weights is None else weights
-    beta = fvs.refit(G, Y, ridge, w)
+def test_solution_and_its_held_out_values(G, rng, ridge, weights, groups):
+    Y, w = rng.standard_normal((30, 2)), np.ones(30) if weights is None else weights
+    if groups is not None:
+        w = np.maximum(w, 0.1)
+    found, beta = solve(G, Y, ridge, w, by_group(groups)), fvs.refit(G, Y, ridge, w)
     np.testing.assert_allclose(found.W, beta[1:], atol=1e-8)
     np.testing.assert_allclose(found.offset, beta[0], atol=1e-8)
-    np.testing.assert_allclose(found.held_out, fvs.leave_one_out(G, Y, ridge, w), atol=1e-8)
+    np.testing.assert_allclose(found.held_out, without_groups(G, Y, ridge, w, groups), atol=1e-7)
 
 
 @pytest.mark.parametrize("outputs", [1, 5])
@@ -95,34 +125,6 @@ def test_the_solution_for_many_samples_is_the_same(G, rng, ridge, weights, monke
     np.testing.assert_allclose(some.values, every.values[at], atol=1e-9)
 
 
-def test_constant_in_the_span_of_the_vectors(rng):
-    """(x'y + 1)^2 spans the constants, so the last vector and the free constant say the same."""
-    G = features(rng.standard_normal((30, 2)), Polynomial(degree=2, gamma=1.0, coef0=1.0))
-    assert G.shape[1] == 6
-    Y = rng.standard_normal((30, 1))
-    expected = np.mean((Y - fvs.leave_one_out(G, Y, 0.0)) ** 2)
-    assert loo_path(G, Y, 0.0).error[6] == pytest.approx(expected, rel=1e-6)
-    np.testing.assert_allclose(solve(G, Y, 0.0).held_out, fvs.leave_one_out(G, Y, 0.0), atol=1e-6)
-
-
-def test_a_sample_that_decides_its_own_value_is_not_predicted_well(rng):
-    """With a narrow kernel a chosen sample has leverage one: left out, nothing but the constant is known of it."""
-    X, Y = rng.standard_normal((60, 10)), rng.standard_normal((60, 1))
-    G = features(X, Gaussian(length_scale=0.05), limit=30)
-    path = loo_path(G, Y, 0.0)
-    assert path.error[30] > 0.9 * path.error[0]
-    held_out = solve(G, Y, 0.0).held_out
-    chosen = np.any(G > 0.5, axis=1)
-    others = (Y.sum() - Y) / 59
-    np.testing.assert_allclose(held_out[chosen], others[chosen], atol=0.2)
-
-
-def test_more_unknowns_than_samples_gives_the_shortest_solution(rng):
-    G, Y = rng.standard_normal((5, 8)), rng.standard_normal((5, 1))
-    found = solve(G, Y, 0.0)
-    np.testing.assert_allclose(G @ found.W + found.offset, Y, atol=1e-10)
-
-
 @pytest.mark.parametrize("column", [1, 3, 4])
 def test_a_column_that_depends_on_others_adds_nothing(rng, column):
     """Wherever it stands: the errors after it are those of the path without it."""
@@ -151,14 +153,6 @@ def test_one_sample_alone_on_a_direction_is_predicted_by_the_others(rng):
         assert loo_path(G, Y, 0.0, weights).error[1] == pytest.approx(np.average(errors, weights=v))
 
 
-def test_targets_of_classes():
-    two = class_targets(Samples.of(np.zeros((3, 1)), codes=np.array([0, 1, 1]), n_classes=2))
-    np.testing.assert_array_equal(two.targets, [[-1.0], [1.0], [1.0]])
-    three = class_targets(Samples.of(np.zeros((3, 1), np.float32), codes=np.array([0, 2, 1]), n_classes=3))
-    np.testing.assert_array_equal(three.targets, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
-    assert three.targets.dtype == np.float32
-
-
 def test_errors_of_held_out_values_are_weighted():
     w = np.array([1.0, 2.0, 1.0])
     samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 1]), n_classes=2)
@@ -176,3 +170,86 @@ def test_some_of_many_held_out_samples(rng):
     np.testing.assert_array_equal(some.values[:, 0], [0, 3, 6, 9])
     np.testing.assert_array_equal(some.samples.X, some.values)
     assert held_out.some(10) is held_out
+
+
+def test_spread_counts_groups_not_samples(G, rng):
+    """The standard error is that of a mean over groups: samples that say the same do not make it smaller."""
+    Y = rng.standard_normal((30, 1))
+    twice = np.repeat(np.arange(30), 2)
+    path = loo_path(G[twice], Y[twice], 0.1, None, by_group(twice))
+    half = loo_path(G, Y, 0.05)
+    np.testing.assert_allclose(path.error, half.error, rtol=1e-8)
+    np.testing.assert_allclose(path.std_error, half.std_error, rtol=1e-8)
+
+
+def test_a_direction_of_one_group_is_unknown_without_it():
+    """A vector that only one group reaches: left out, nothing but the mean of the others is known of it."""
+    G = np.zeros((12, 1))
+    G[:4, 0] = 1.0
+    Y = np.arange(12.0)[:, None]
+    groups = np.array([0] * 4 + [1] * 4 + [2] * 4)
+    held_out = solve(G, Y, 0.0, None, by_group(groups)).held_out[:, 0]
+    np.testing.assert_allclose(held_out[:4], Y[4:].mean())
+    np.testing.assert_allclose(held_out[4:8], Y[8:].mean())
+    error = loo_path(G, Y, 0.0, None, by_group(groups)).error
+    assert error[1] == pytest.approx(np.mean((Y[:, 0] - held_out) ** 2))
+
+
+@pytest.mark.parametrize("n_vectors", [None, 4])
+@pytest.mark.parametrize("groups", [None, np.arange(40) // 2])
+def test_a_part_is_judged_at_the_settings_that_the_others_choose(n_vectors, groups):
+    X, y = make_sinc(40, noise=0.3)
+    grid = KernelGrid((Gaussian(0.3), Gaussian(1.0)), (0.3, 1.0))
+    plan = automatic_space(SelectionRule(), 40, n_vectors=n_vectors, max_vectors=5, ridge="auto", prefer="accurate")
+    samples = Samples.of(X, targets=y[:, None], groups=groups)
+    found = search(samples, grid, plan)
+    errors = {}
+    for kernel in grid.kernels:
+        G = select_vectors(Gram(kernel, X), SelectionRule(), plan.limit).G
+        for ridge in plan.ridges:
+            for L in range(1, 6) if n_vectors is None else [4]:
+                held_out = without_groups(G[:, :L], y[:, None], ridge, np.ones(40), groups)[:, 0]
+                errors[kernel.length_scale, ridge, L] = y - held_out
+    values = nested_values(samples, found).values[:, 0]
+    assert sum(fold.inside.sum() for fold in found.nested_folds) == 40
+    for fold in found.nested_folds:
+        best = min(errors, key=lambda setting: np.sum(errors[setting][~fold.inside] ** 2))
+        assert (fold.selection.gram.kernel.length_scale, fold.ridge, fold.n_vectors) == best
+        np.testing.assert_allclose((y - values)[fold.inside], errors[best][fold.inside], atol=1e-6)
+
+
+def test_copies_in_a_group_do_not_look_like_new_samples(rng):
+    """Every sample ten times, with labels that mean nothing: only whole groups say that nothing was learned."""
+    X, y = rng.standard_normal((40, 2)), rng.standard_normal(40)
+    ten, groups = np.repeat(np.arange(40), 10), np.repeat(np.arange(40), 10)
+    noise = X[ten] + 1e-3 * rng.standard_normal((400, 2))
+    plain = FeatureVectorRegressor().fit(noise, y[ten])
+    grouped = FeatureVectorRegressor().fit(noise, y[ten], groups=groups)
+    assert plain.held_out_error_ < 0.2 * y.var()
+    assert grouped.held_out_error_ > 0.8 * y.var()
+    widths = [np.ptp(model.predict_interval(X, 0.8), axis=1).mean() for model in (plain, grouped)]
+    assert widths[1] > 2 * widths[0]
+
+
+def test_classifiers_take_groups():
+    X, y = make_banana(120)
+    model = FeatureVectorDiscriminant(max_vectors=10).fit(X, y, groups=np.arange(120) // 4)
+    plain = FeatureVectorDiscriminant(max_vectors=10).fit(X, y)
+    assert model.held_out_scores_.effective == 30
+    assert plain.held_out_scores_.effective == 120
+    each = FeatureVectorDiscriminant(max_vectors=10).fit(X, y, groups=[f"row {i}" for i in range(120)])
+    np.testing.assert_array_equal(each.predict_proba(X), plain.predict_proba(X))
+
+
+def test_groups_through_a_pipeline_and_a_search():
+    X, y = make_sinc(90, noise=0.2)
+    groups = np.arange(90) // 3
+    model = FeatureVectorRegressor(max_vectors=6)
+    direct = model.fit(StandardScaler().fit_transform(X), y, groups=groups).held_out_error_
+    pipe = make_pipeline(StandardScaler(), FeatureVectorRegressor(max_vectors=6))
+    pipe.fit(X, y, featurevectorregressor__groups=groups)
+    assert pipe[-1].held_out_error_ == direct
+    with config_context(enable_metadata_routing=True):
+        routed = FeatureVectorRegressor(max_vectors=6).set_fit_request(groups=True)
+        grid = GridSearchCV(make_pipeline(StandardScaler(), routed), {}, cv=GroupKFold(3)).fit(X, y, groups=groups)
+    assert grid.best_estimator_[-1].held_out_error_ == direct

@@ -152,13 +152,6 @@ def test_few_vectors_are_filled_up_within_the_budget(banana):
     assert many.novelty_.basis is many.basis_
 
 
-def test_a_linear_kernel_in_many_dimensions_means_something(rng):
-    plane = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 10))
-    model = FeatureVectorSelector(kernel="linear", max_vectors=5).fit(plane)
-    np.testing.assert_allclose(model.novelty(plane), 0, atol=1e-10)
-    assert np.all(model.novelty(rng.standard_normal((20, 10))) > 0.1)
-
-
 def test_sparse_samples_and_other_libraries(banana, foreign):
     to, back = foreign
     X, _ = banana

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from fewkern.core.path import Stop
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
-from fewkern.kernels import Gaussian, Linear
+from fewkern.kernels import Gaussian, Laplacian, Linear
 from fewkern.select import paths as paths_module
 from fewkern.select import search as module
 from fewkern.select.leave_one_out import LooPath, LooScheme, loo_paths
 from fewkern.select.paths import (
+    WIDTH_FACTORS,
     KernelGrid,
     KernelPath,
     SearchSpace,
@@ -21,13 +23,14 @@ from fewkern.select.paths import (
     choose_model,
     extend,
     search_length_scales,
+    units_to_compare,
 )
-from fewkern.select.search import automatic_model, automatic_space, in_kernel_units, n_paths, search
+from fewkern.select.search import automatic_model, automatic_space, choose_grid, in_kernel_units, n_paths, search
 from fewkern.select.selection import SelectionRule, choose_basis
 
 WIDTHS = (0.05, 0.5, 5.0)
 RIDGES = (0.0, 1e-2)
-GRID = KernelGrid.of(*(Gaussian(width) for width in WIDTHS))
+GRID = KernelGrid(tuple(Gaussian(width) for width in WIDTHS), WIDTHS)
 
 
 @pytest.fixture
@@ -63,45 +66,18 @@ def test_takes_the_least_error_of_all_paths(samples):
     assert found.path.setting == {"length_scale": 0.5, "alpha": found.ridge, "n_vectors": found.n_vectors}
 
 
-def test_tolerance_gives_the_smallest_model_within_the_standard_error(samples):
-    exact, half, one = (run(samples, t) for t in (0.0, 0.5, 1.0))
-    assert one.n_vectors <= half.n_vectors <= exact.n_vectors
-    least = exact.path.error[exact.path.chosen]
-    threshold = least + exact.path.spread[exact.path.chosen]
-    assert one.path.error[one.path.chosen] <= threshold
-    assert (one.stop, run(samples, None).stop) == (Stop.SIZE, exact.selection.stop)
-    smaller = one.path.error[:, :, 1 : one.n_vectors]
-    assert np.all(smaller > threshold)
-
-
-def test_paths_go_on_while_that_pays():
-    x = np.linspace(0, 1, 200)
-    samples = Samples.of(x[:, None], targets=np.sin(60 * x)[:, None])
-
-    def run(ceiling):
-        return search(samples, KernelGrid.of(Gaussian(0.02)), SearchSpace(SelectionRule(), (1e-6,), 8, ceiling, 0.0))
-
-    short, long = run(8), run(100)
-    assert short.n_vectors == 8
-    assert long.n_vectors > 16
-    assert long.selection.indices[:8].tolist() == short.selection.indices.tolist()
-
-
-def test_progress_counts_the_paths_that_are_continued(samples):
+def test_progress_counts_the_paths(samples, many):
     seen, longer = [], SearchSpace(SelectionRule(), (1e-6,), 2, 16, 0.0)
-    assert n_paths(longer, 3, samples.n) == 3 * 4  # 2, 4, 8, 16 vectors
-    search(samples, GRID, longer, seen.append)
+    few = samples.take(np.arange(60))
+    assert n_paths(longer, 3, few.n) == 3 * 4  # 2, 4, 8, 16 vectors
+    search(few, GRID, longer, seen.append)
     assert seen[:3] == [1, 2, 3]
     assert seen == sorted(set(seen))
     assert 3 < seen[-1] <= 12
-
-
-def test_progress_of_a_search_on_some_samples(samples, many):
-    seen, how = [], SearchSpace(SelectionRule(), (1e-6,), 4, 0, 0.0)
-    automatic_model(samples, Gaussian(), how, seen.append)
-    # at most four widths are near the best, and the vectors are chosen once more among all
-    assert seen == list(range(1, n_paths(how, 9, samples.n) + 1))
-    assert seen[-1] == 5
+    # of many samples at most four length scales are near the best, and the vectors are chosen once more among all
+    seen.clear()
+    automatic_model(samples, Gaussian(), SearchSpace(SelectionRule(), (1e-6,), 4, 0, 0.0), seen.append)
+    assert seen == [1, 2, 3, 4, 5]
 
 
 def plan(n=80, **parameters):
@@ -152,7 +128,6 @@ def test_the_smallest_model_with_a_vector_within_the_tolerance():
     assert chosen(paths, 0.0) == (0, 0, 4)
     assert chosen(paths, 0.5) == (0, 0, 3)
     assert chosen(paths, 0.91) == (1, 0, 2)
-    assert chosen([given([1.0])], 0.5) == (0, 0, 0)
     # the standard error is that of the best model
     wide = KernelPath(None, [LooPath(np.array([0.0, 3.0, 2.0]), np.array([9.0, 9.0, 0.1]))])
     assert chosen([wide], 5.0) == (0, 0, 2)
@@ -161,12 +136,6 @@ def test_the_smallest_model_with_a_vector_within_the_tolerance():
 def test_without_a_tolerance_the_path_with_the_best_end_is_taken_whole():
     paths = [given([9.0, 1.0, 4.0], [9.0, 5.0, 3.0]), given([9.0, 6.0, 3.5], [9.0, 6.0, 2.5])]
     assert chosen(paths, None) == (1, 1, 2)
-
-
-def test_errors_are_infinite_beyond_the_end_of_a_path():
-    error, std_error = as_table([given([3.0, 2.0]), given([3.0, 2.0, 1.0])])
-    np.testing.assert_array_equal(error, [[[3.0, 2.0, np.inf]], [[3.0, 2.0, 1.0]]])
-    np.testing.assert_array_equal(std_error, [[[0.1, 0.1, np.inf]], [[0.1, 0.1, 0.1]]])
 
 
 @dataclass(frozen=True)
@@ -267,14 +236,8 @@ def test_length_scales_near_the_best_of_a_few_samples_are_the_grid(samples, many
     least = [KernelPath.start(samples, kernel, how, LooScheme()).least for kernel in grid.kernels]
     best = least.index(min(least))
     assert module._near_best(samples, grid, how) == grid.some(range(max(0, best - 2), min(best + 2, 9)))
-    only = KernelGrid.of(Gaussian(1.0))
+    only = KernelGrid((Gaussian(1.0),), (1.0,))
     assert module._near_best(samples, only, how) is only
-
-
-def test_a_kernel_is_judged_by_its_best_ridge():
-    ridges = [LooPath(np.array(error), np.zeros(len(error))) for error in ([3.0, 9.0], [4.0, 1.0, 2.0])]
-    path = KernelPath(None, ridges)
-    assert (path.least, path.last) == (1.0, 2.0)
 
 
 @pytest.mark.parametrize(("tolerance", "attribute"), [(0.5, "least"), (None, "last")])
@@ -291,3 +254,52 @@ def test_of_many_length_scales_every_other_one_and_the_neighbors_of_the_best_are
     assert seen == list(range(1, len(found) + 1))
     few = grid.some([3, 4, 5, 6])
     assert sorted(search_length_scales(samples, few, space, LooScheme(), seen.append)) == [0, 1, 2, 3]
+
+
+# Which kernels are compared, and in which unit
+
+
+@pytest.fixture
+def X(rng):
+    """Two features whose standard deviations and ranges are not proportional."""
+    return np.column_stack([rng.uniform(-2, 2, 120), 300.0 * (rng.random(120) < 0.03)])
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(unit="spread"), Laplacian("scale", "range"), Gaussian(unit="common")])
+def test_widths_around_a_rule(kernel, X):
+    grid, resolved = KernelGrid.around(kernel, X), kernel.resolve(X)
+    units = np.ones(2) if kernel.unit == "common" else feature_units(X, kernel.unit)
+    for factor, width, one in zip(WIDTH_FACTORS, grid.widths, grid.kernels, strict=True):
+        np.testing.assert_allclose(one.length_scale, factor * resolved.length_scale)
+        np.testing.assert_allclose(one.length_scale, width * (units if kernel.unit != "common" else 1.0))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "width"),
+    [(Gaussian(0.7), 0.7), (Gaussian([1.0, 2.0]), 1.0), (Linear(), 0.0), (Laplacian(3), 3.0)],
+)
+def test_what_is_given_is_kept(kernel, width, X):
+    grid = KernelGrid.around(kernel, X)
+    assert (len(grid), grid.widths) == (1, (width,))
+    assert grid.kernels == (kernel.resolve(X),)
+
+
+def test_units_are_compared_where_they_differ(X, rng):
+    assert [kernel.unit for kernel in units_to_compare(Gaussian(), X)] == ["spread", "range"]
+    for kernel in (Gaussian(unit="range"), Gaussian(unit="common"), Gaussian(2.0), Linear()):
+        assert units_to_compare(kernel, X) == (kernel,)
+    normal = np.column_stack([rng.standard_normal((120, 2)) * [1.0, 1e5], np.full(120, 7.0)])
+    for same in (normal, X[:, :1], np.ones((5, 2))):
+        assert units_to_compare(Gaussian(), same) == (Gaussian(),)
+
+
+@pytest.mark.parametrize("unit", ["spread", "range"])
+def test_leave_one_out_decides_on_the_unit(unit, rng):
+    """A rare feature that says nothing should count little, one that says everything should count."""
+    rare = rng.random(300) < 0.1
+    x = rng.uniform(-1, 1, 300)
+    X = np.column_stack([x, np.where(rare, rng.random(300), 0.0)])
+    y = np.sin(6 * x) if unit == "range" else np.where(rare, np.sin(8 * X[:, 1]), 0.0)
+    samples = Samples.of(X, targets=y[:, None])
+    plan = SearchSpace(SelectionRule(), (1e-6, 1e-2), 50, 0, 0.5)
+    assert choose_grid(samples, Gaussian(), plan).kernels[0].unit == unit

@@ -1,4 +1,4 @@
-"""Minimization on the host: a smooth function of a few numbers, and logistic regression."""
+"""Minimization on the host: a smooth function of a few numbers, the root of a function, and logistic regression."""
 
 from __future__ import annotations
 
@@ -72,6 +72,18 @@ def minimize_smooth(
             options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": 20, "ftol": tol, "gtol": 0.0},
         )
     return best[1], best[0]
+
+
+def falling_root(function: Callable[[float], float], start: float, low: float, high: float) -> float:
+    """Where a falling function of a positive number is zero, looked for from ``start``; an end if nowhere between."""
+    right = function(start) > 0
+    end, factor = (high, 10.0) if right else (low, 0.1)
+    near = far = start
+    while (function(far) > 0) == right:
+        if far == end:
+            return end
+        near, far = far, min(max(far * factor, low), high)
+    return math.exp(scipy.optimize.brentq(lambda t: function(math.exp(t)), math.log(near), math.log(far), xtol=1e-10))
 
 
 def indicators(codes: Vector, n_classes: int) -> Vector:

@@ -14,7 +14,7 @@ from fewkern.arrays.sampling import column_order
 from fewkern.learn.objective import MOST_LEVERAGE, Geometry, Rows, features
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Warp
-from fewkern.select.leave_group_out import GroupBlocks, group_residuals
+from fewkern.select.leave_one_out import GroupBlocks, group_residuals
 
 Host = np.ndarray[Any, Any]
 # Rows for the trees, and least rows in a leaf: an importance needs no more.
@@ -146,7 +146,7 @@ def left_out_residuals(rows: Rows, geometry: Geometry, ridges: tuple[float, ...]
     blocks = None if rows.groups is None else GroupBlocks.of(rows.groups)
     residuals = [
         # rows.Y has mean zero, so that the constant leaves it as it is
-        R / left[:, None] if blocks is None else group_residuals(left, rows.weighted_targets, blocks)[0]
+        R / left[:, None] if blocks is None else group_residuals(left, rows.weighted_targets, blocks)
         for R, left in _ridge_residuals(rows, geometry, ridges)
     ]
     best = int(np.argmin([float(np.einsum("ij,ij->", E, E)) for E in residuals]))

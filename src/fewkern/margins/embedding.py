@@ -16,12 +16,11 @@ from fewkern.select.axes import Spread
 
 # Singular values below this fraction of the largest are outside of the span.
 _SPAN_RTOL = 1e-10
-# The rank is clearly full if the smallest squared singular value exceeds this fraction of the largest; ...
-_FULL_RANK_RATIO = 1e-6
-# ... they are computed only with at least this many samples per feature.
-_TALL_ROWS_PER_FEATURE = 4
-# An intrinsic scatter below this fraction of the total scatter is zero.
-_ZERO_SCATTER_RATIO = 1e-20
+# The rank is clearly full if the smallest squared singular value exceeds this fraction of the largest; they are only
+# computed with at least this many samples per feature.
+_FULL_RANK_RATIO, _TALL_ROWS_PER_FEATURE = 1e-6, 4
+# Squared lengths below this fraction of those of all samples are zero.
+ZERO_RATIO = 1e-20
 # Smallest ridge that keeps the scatter numerically nonsingular.
 _MIN_RIDGE = 1e-13
 # Eigenvalues of the penalty scatter below these fractions, of its largest one and of the trace of S, are rounding.
@@ -131,7 +130,7 @@ def _with_ridge(S: Array | None, q: int, total: float, ridge: float) -> Array:
     Where the intrinsic scatter is zero (one sample per class), lengths are measured by the identity.
     """
     tau = 0.0 if S is None else float(np.trace(S)) / max(q, 1)
-    if S is None or tau <= _ZERO_SCATTER_RATIO * total:
+    if S is None or tau <= ZERO_RATIO * total:
         return np.eye(q)
     return S + max(ridge, _MIN_RIDGE) * tau * np.eye(q)
 

@@ -34,10 +34,6 @@ class Edges:
     v: Array
     count: Array
 
-    def edges(self) -> Edges:
-        """Itself."""
-        return self
-
 
 def _class_means(Z: Array, p: Array, codes: Array) -> tuple[Array, Array]:
     """Weighted mean and mass of every class; a class without samples has mass zero."""

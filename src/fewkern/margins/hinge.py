@@ -30,14 +30,13 @@ from fewkern.arrays.namespace import Array
 from fewkern.core.path import Stop
 from fewkern.margins.embedding import norm
 
-# The best bias is a weighted quantile; sums of weights that differ by less than this fraction are equal.
-_TIE_RTOL = 1e-12
+# Sums of weights, of which the best bias is a quantile, are equal if they differ by less than this fraction; and the
+# relative error of the exact solution may exceed that of the best iterate by as much.
+_ROUNDING = 1e-12
 # Relative duality gap at which a problem counts as solved, and iterations after which it is given up.
 GAP_RTOL, MAX_ITERATIONS = 1e-9, 100
 # The system of the free multipliers is solved exactly up to this size; up to the second one if it is singular.
 _MAX_FREE_MULTIPLIERS, _MAX_DEPENDENT_MULTIPLIERS = 1000, 200
-# The relative error of the exact solution may exceed that of the best iterate by this much.
-_CROSSOVER_ERROR = 1e-12
 # Multipliers this close to a bound (fraction of the box) are set to it; the next fraction, if that costs too much.
 _BOUND_RTOLS = (1e-7, 1e-9, 1e-11, 0.0)
 # It costs too much if the relative error grows by more than this factor and exceeds this error.
@@ -140,7 +139,7 @@ def _best_bias(signs: Array, targets: Array, C: Array) -> float:
     order = np.argsort(breaks, kind="stable")
     rising = np.cumsum(C[order])
     below = float(np.sum(np.where(signs > 0, C, 0.0)))
-    place = int(np.count_nonzero(rising < below * (1 - _TIE_RTOL)))
+    place = int(np.count_nonzero(rising < below * (1 - _ROUNDING)))
     return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
 
 
@@ -327,7 +326,7 @@ def _exact_or_clean(problem: HingeProblem, best: _Residuals, stop: Stop) -> Hing
     if exact is not None:
         # not its duality gap alone, in which an iterate that is not feasible can be ahead
         exact = replace(exact, stop=Stop.CONVERGED if exact.error <= GAP_RTOL else stop)
-        if exact.error <= best.error + _CROSSOVER_ERROR:
+        if exact.error <= best.error + _ROUNDING:
             return exact
     # With long samples or a large box even a small change of a multiplier moves w far: then less is cleaned, or
     # nothing, and w is that of the iterate.

@@ -170,17 +170,10 @@ class OrderedPairs:
     def balance(self) -> Array:
         """Per sample: partners below less partners above, the gradient when every pair violates (methods B4)."""
         p = self.p
-        before = np.cumsum(p) - p
-        c = before - (np.sum(p) - before - p)
-        if self.codes is not None:
-            by = np.argsort(self.codes, kind="stable")
-            back = np.argsort(by, kind="stable")
-            q, group = p[by], self.codes[by]
-            running = _running(q)
-            first = running[np.searchsorted(group, group, side="left")]
-            last = running[np.searchsorted(group, group, side="right")]
-            own = running[:-1]
-            c = c - ((own - first) - (last - own - q))[back]
+        equal = c = np.zeros_like(p)
+        for sign, codes in self._terms():
+            ((below, above),) = ranked_sums(equal, p[:, None], [np.inf], codes)
+            c = c + sign * (below - above)[:, 0]
         (i, j), n = self.removed, len(p)
         return p * (c - sum_by_index(p[j], i, n) + sum_by_index(p[i], j, n))
 

@@ -20,11 +20,10 @@ _BLOCK_RANK_RTOL = 1e-3
 _EQUAL_SHARE_RATIO = 0.999
 # Largest relative error of a hyperplane that is used, and of dual coefficients that are not solved for again.
 _MAX_RELATIVE_ERROR = 1e-5
-# A problem whose optimal value is within this fraction of its cap has no direction left. The tolerance of the interior
-# point is far below, or noise would be returned as directions.
-_FLAT_RTOL = 1e-6
-# The recursion ends when no deflated sample is longer than this fraction of the longest sample.
-_FADED_RTOL = 1e-6
+# A problem whose optimal value is within this fraction of its cap has no direction left, and the recursion ends when no
+# deflated sample is longer than this fraction of the longest sample. The tolerance of the interior point is far below,
+# or noise would be returned as directions.
+_END_RTOL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ class _MarginDeflation:
             return Stop.RANK
         # Paper: an absolute bound (step 3). We: relative to the longest sample, because features have units; with a
         # Gaussian kernel it is the same.
-        if self.space.largest_norm() <= _FADED_RTOL * self.longest:
+        if self.space.largest_norm() <= _END_RTOL * self.longest:
             return Stop.FADED
         found: list[tuple[int, HingeSolution]] = []
         for k in list(self.alive):
@@ -199,7 +198,7 @@ class _MarginDeflation:
 
     def _hyperplane(self, k: int) -> HingeSolution | None:
         """The next hyperplane of a problem, (4) and (5); None where it has none (flat stop, methods A3.4)."""
-        problem, cap = self.problems[k].on(self.space), (1.0 - _FLAT_RTOL) * self.caps[k]
+        problem, cap = self.problems[k].on(self.space), (1.0 - _END_RTOL) * self.caps[k]
         alpha = self.multipliers[k]
         if alpha is not None:
             # The multipliers of the last step stay feasible, and their w has been removed (methods A3.7): if their
@@ -214,7 +213,7 @@ class _MarginDeflation:
             return solution
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
         length = norm(solution.w)
-        short = length <= _FLAT_RTOL**0.5 * float(np.sum(solution.alpha)) * self.longest
+        short = length <= _END_RTOL**0.5 * float(np.sum(solution.alpha)) * self.longest
         return None if length == 0.0 or (solution.dual >= cap and short) else solution
 
     def _block(self, found: list[tuple[int, HingeSolution]]) -> tuple[Array, Array]:

@@ -25,10 +25,9 @@ from fewkern.select.selection import Selection, SelectionRule, choose_basis
 
 # Constraints of the parameters that all reducers have.
 REDUCER: dict[str, list[Any]] = constraints("n_components", "kernel", "class_weight", "max_vectors", "random_state")
-# Vectors of a basis that max_vectors=None allows with a kernel: without a bound the cost is cubic in the samples.
-_MAX_VECTORS = 500
-# Sparse samples with the linear kernel and more features than this have a basis of this number of vectors.
-_MAX_SPARSE_FEATURES = 2000
+# Vectors of a basis that max_vectors=None allows with a kernel: without a bound the cost is cubic in the samples; and
+# features above which sparse samples with the linear kernel have a basis, of this number of vectors.
+_MAX_VECTORS, _MAX_SPARSE_FEATURES = 500, 2000
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,31 @@
-r"""Recursive soft margin subspace learning (RSM; methods part B): hinges in place of the penalty scatter."""
+r"""Recursive soft margin subspace learning (RSM; methods part B): hinges in place of the penalty scatter.
+
+A direction is found by the concave-convex procedure. Its convex steps have a hinge per pair, the signs fixed by an
+order of the samples (methods B2, B5):
+
+.. math:: \tfrac12 w^T S w + D \sum_e (1 - s_e v_e\, w^T (x_i - x_j))_+ \quad \text{RSM (9)}
+
+The pairs enter one by one in a quadratic program (:class:`ListedPairs`), or through a sort (:class:`RankedPairs`). Each
+has the objective ``value(w)`` with absolute values in place of signs, the minimizer ``improve(w, order, near)`` of the
+convex step of an order, from ``w`` (``near``: which is close to it), and ``gain_rtol``, the fraction of ``J(0) - J``
+that a step must gain if another one is to follow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 
 import numpy as np
 
-from fewkern.arrays.linalg import cholesky_psd, solve_triangular
+from fewkern.arrays.linalg import cholesky_psd, solve_shifted, solve_triangular
 from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop, peel
-from fewkern.margins.convex import ListedPairs, RankedPairs, signed_pairs, solve
 from fewkern.margins.embedding import (
+    ZERO_RATIO,
     Reflected,
     ScatterDeflation,
     norm,
@@ -22,19 +34,31 @@ from fewkern.margins.embedding import (
     regularized_scatter,
 )
 from fewkern.margins.graphs import AllPairs, Edges, GraphPair
-from fewkern.margins.ranking import OrderedPairs
+from fewkern.margins.hinge import HingeProblem, minimize_hinge
+from fewkern.margins.ranking import OrderedPairs, RankedLoss
 
-# Concave-convex steps per direction; a step that gains less than this fraction of J(0) - J is the last.
-MAX_STEPS, _GAIN_RTOL = 100, 1e-10
+# Concave-convex steps per direction.
+MAX_STEPS = 100
 # Pairs above which the sorted form takes over from the explicit quadratic program (methods B5: near n = 300).
 _MAX_LISTED_PAIRS = 40_000
-# No direction is left once the squared distances of the pairs have fallen to this fraction of their first values.
-_FLAT_GAP_RATIO = 1e-20
 # Projections are equal if they differ by less than this fraction of their range: far below the gaps of a few hundred
 # samples, and above what the convex steps leave where two of them meet.
 _TIE_RANGES = 1e-7
 # The length of a start is halved at least this many times, and then as long as the objective decreases.
 _MIN_HALVINGS = 16
+# Pairs this near to their margin are in the quadratic program from the start, fewer after the first step, when w moves
+# little; others join.
+_FIRST_BAND_MARGINS, _BAND_MARGINS = 0.3, 0.05
+# Pairs that turn out to lie this far on the wrong side of their margin join.
+_WRONG_SIDE_MARGINS = 1e-9
+# Widths of the smoothed hinge, in units of the margin. After the first step w is near the solution, and only the last
+# ones are used. Of one only, which takes three quarters of the time, some stored results change by a sample.
+_SMOOTHING_MARGINS, _LAST_WIDTHS = (0.5, 0.1, 0.02, 0.004, 0.001), 2
+# Newton's method per width: steps, and the gain, relative to J(0) - J, at which it ends; a wide hinge only gives the
+# start of the next one.
+_MAX_NEWTON_STEPS, _NEWTON_RTOL, _WIDE_NEWTON_RTOL = 20, 1e-7, 1e-3
+# Armijo's rule: required fraction of the predicted decrease; and the shortest step.
+_ARMIJO_FRACTION, _MIN_STEP_LENGTH = 1e-4, 1e-6
 
 
 @dataclass(frozen=True)
@@ -83,6 +107,131 @@ class SoftMarginResult:
     """LIMIT, RANK or FLAT (no pair should be apart)."""
 
 
+def signed_pairs(Z: Array, edges: Edges, order: Array) -> Array:
+    """Rows ``v_e s_e (x_i - x_j)`` of ``F``, RSM (9), the signs taken from the order."""
+    rank = np.argsort(order, kind="stable")
+    factor = np.where(rank[edges.i] > rank[edges.j], edges.v, -edges.v)
+    return factor[:, None] * (Z[edges.i] - Z[edges.j])
+
+
+@dataclass(frozen=True)
+class ListedPairs:
+    """Convex steps as a quadratic program over the pairs near the margin, RSM (10) (methods B2)."""
+
+    Z: Array
+    S: Array
+    edges: Edges
+    D: float
+
+    gain_rtol = 1e-10
+
+    @cached_property
+    def factor(self) -> Array:
+        """``L`` with ``S = L L'``."""
+        return cholesky_psd(self.S)
+
+    @cached_property
+    def white(self) -> Array:
+        """Samples in coordinates ``u = L'w``, where lengths are those of the identity."""
+        return solve_triangular(self.factor, self.Z.T).T
+
+    def value(self, w: Array) -> float:
+        s, e = self.Z @ w, self.edges
+        t = e.v * np.abs(s[e.i] - s[e.j])
+        return 0.5 * float(w @ (self.S @ w)) + self.D * float(e.count @ np.maximum(1.0 - t, 0.0))
+
+    def improve(self, w: Array, order: Array, near: bool) -> Array:
+        """Minimizer of the convex step; pairs far below the margin have the multiplier ``D``, far above it 0."""
+        G = signed_pairs(self.white, self.edges, order)
+        box = self.D * self.edges.count
+        u = self.factor.T @ w
+        t = G @ u
+        inside = np.abs(t - 1.0) <= (_BAND_MARGINS if near else _FIRST_BAND_MARGINS)
+        while True:
+            far_below = ~inside & (t < 1.0)
+            linear = G.T @ np.where(far_below, box, 0.0)
+            rows = np.flatnonzero(inside)
+            u = _inside_band(G[rows], box[rows], linear)
+            margins = G @ u
+            # pairs that now lie on the other side of their margin
+            wrong = ~inside & (np.where(far_below, margins - 1.0, 1.0 - margins) > _WRONG_SIDE_MARGINS)
+            if not np.any(wrong):
+                return solve_triangular(self.factor, u, transposed=True)
+            inside = inside | wrong
+
+
+def _inside_band(G: Array, box: Array, linear: Array) -> Array:
+    """Quadratic program over the pairs ``G``; all others are in the linear term."""
+    if not G.shape[0]:
+        return linear
+    ones = np.ones(len(G))
+    return minimize_hinge(HingeProblem(G, ones, ones, box, bias=False, linear=linear)).w
+
+
+@dataclass(frozen=True)
+class RankedPairs:
+    """Convex steps on the smoothed hinge, by Newton's method with sums over all pairs in n log n (methods B5)."""
+
+    Z: Array
+    S: Array
+    pairs: AllPairs
+    D: float
+
+    gain_rtol = 1e-7  # smoothing with the last width moves the value by more
+
+    @property
+    def margin(self) -> float:
+        """Distance of two projections at which their hinge is zero."""
+        return 1.0 / self.pairs.v
+
+    @cached_property
+    def _plain(self) -> OrderedPairs:
+        return OrderedPairs.arranged(self.pairs, np.arange(self.Z.shape[0]))
+
+    @cached_property
+    def _at_zero(self) -> float:
+        return self.value(np.zeros_like(self.Z[0, :]))
+
+    def loss(self, order: Array) -> RankedLoss:
+        """The convex objective of an order."""
+        X, pairs = self.Z[order], OrderedPairs.arranged(self.pairs, order)
+        return RankedLoss(self.S, X, pairs, self.margin, self.D * self.pairs.v)
+
+    def value(self, w: Array) -> float:
+        window = self._plain.window_value(self.Z @ w, self.margin)
+        return 0.5 * float(w @ (self.S @ w)) + self.D * self.pairs.v * window
+
+    def improve(self, w: Array, order: Array, near: bool) -> Array:
+        """Minimizer of the convex step, with successively narrower smoothing."""
+        loss = self.loss(order)
+        widths = _SMOOTHING_MARGINS[-_LAST_WIDTHS:] if near else _SMOOTHING_MARGINS
+        for mu in widths:
+            w = self._newton(loss, w, mu, _NEWTON_RTOL if mu == widths[-1] else _WIDE_NEWTON_RTOL)
+        return w
+
+    def _newton(self, loss: RankedLoss, w: Array, mu: float, tol: float) -> Array:
+        value, g = loss.smooth(w, mu)
+        for _ in range(_MAX_NEWTON_STEPS):
+            step = -solve_shifted(loss.curvature(w, mu), g)
+            slope = float(g @ step)
+            # J is almost J(0) for a small delta: the gain is relative to J(0) - J
+            if -slope <= tol * abs(self._at_zero - value):
+                break
+            length = 1.0
+            while length > _MIN_STEP_LENGTH:
+                new, new_g = loss.smooth(w + length * step, mu)
+                if new <= value + _ARMIJO_FRACTION * length * slope:
+                    break
+                length /= 2
+            else:
+                break
+            gain = value - new
+            w, value, g = w + length * step, new, new_g
+            if gain <= tol * abs(self._at_zero - value):
+                break
+        return w
+
+
 def score_order(Z: Array, w: Array, order: Array) -> Array:
     """Samples from the lowest projection to the highest; those that are equal to rounding in the reverse of ``order``.
 
@@ -105,12 +254,12 @@ def all_violate(Z: Array, S: Array, pairs: AllPairs | Edges, order: Array) -> tu
     """
     if isinstance(pairs, AllPairs):
         c = OrderedPairs.arranged(pairs, order).balance()
-        w = pairs.v * solve(S, Z[order].T @ c)
+        w = pairs.v * solve_shifted(S, Z[order].T @ c)
         s = Z @ w
         widest = pairs.v * float(np.max(s) - np.min(s))
     else:
         difference = signed_pairs(Z, pairs, order)
-        w = solve(S, difference.T @ pairs.count)
+        w = solve_shifted(S, difference.T @ pairs.count)
         widest = float(np.max(np.abs(difference @ w))) if difference.shape[0] else 0.0
     return w, 0.5 / widest if widest > 0 else 1.0
 
@@ -138,7 +287,7 @@ def soft_margin_direction(
             w = candidate
             objectives.append(value)
         # J is almost constant for a small delta, so the gain is relative to J(0) - J
-        if gain <= max(_GAIN_RTOL, convex.noise) * max(at_zero - objectives[-1], 0.0):
+        if gain <= convex.gain_rtol * max(at_zero - objectives[-1], 0.0):
             stop = Stop.CONVERGED
             break
         new = score_order(Z, w, order)
@@ -211,7 +360,7 @@ def recursive_soft_margin(
     asked = penalty_rank(B, S) if how.n_components is None else how.n_components
     n = int(Z.shape[0])
     pairs = pair.pairs()
-    if n * (n - 1) // 2 <= _MAX_LISTED_PAIRS:
+    if isinstance(pairs, AllPairs) and n * (n - 1) // 2 <= _MAX_LISTED_PAIRS:
         pairs = pairs.edges()
     if isinstance(pairs, Edges) and len(pairs.i) == 0:
         return SoftMarginResult(V[:, :0], (), Stop.FLAT)
@@ -238,7 +387,7 @@ class _SoftMarginDeflation(ScatterDeflation):
         return float(np.sum(gap * gap))
 
     def find(self) -> tuple[Array, SoftMarginStep] | Stop:
-        if self._squared_gaps() <= _FLAT_GAP_RATIO * self.first:
+        if self._squared_gaps() <= ZERO_RATIO * self.first:
             return Stop.FLAT
         # start from the direction of the ratio (methods B2); w = 0 is stationary
         w, step = soft_margin_direction(self.space.A, self.S, self.pairs, self.best()[0], self.how)

@@ -51,8 +51,7 @@ class Spread:
         mean = (w @ Z) / xp.sum(w)
         centered = Z - mean
         _, s, Vt = xp.linalg.svd(xp.sqrt(w)[:, None] * centered, full_matrices=False)
-        top = float(s[0]) if s.shape[0] else 0.0
-        rank = int(xp.sum(xp.astype(s > max(Z.shape) * eps(Z) * top, xp.int64)))
+        rank = int(xp.sum(xp.astype(s > max(Z.shape) * eps(Z) * s[0], xp.int64)))
         codes = xp.zeros_like(samples.rows) if samples.codes is None else samples.codes
         n_classes = max(1, samples.n_classes)
         masses = class_sums(w[:, None], codes, n_classes)[:, 0]
@@ -66,8 +65,7 @@ class Spread:
         values, vectors = xp.linalg.eigh(found.scatter)
         # in descending order; eigenvalues below the rounding of the sums are dropped
         values, vectors = xp.flip(values), xp.flip(vectors, axis=1)
-        top = float(values[0]) if values.shape[0] else 0.0
-        rank = int(xp.sum(xp.astype(values > found.gram.shape[0] * eps(values) * top, xp.int64)))
+        rank = int(xp.sum(xp.astype(values > found.gram.shape[0] * eps(values) * values[0], xp.int64)))
         return cls(
             found.mean,
             xp.sqrt(values[:rank]),

@@ -1,4 +1,4 @@
-"""What the estimators on chosen vectors share: parameters, the search that these describe, novelty and intervals."""
+"""What the estimators on chosen vectors share: the search that parameters describe, novelty and intervals."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from fewkern.base import (
 )
 from fewkern.core.conformal import Intervals, Novelty
 from fewkern.core.expansion import KernelBasis, KernelExpansion
+from fewkern.core.explanation import fit_background
 from fewkern.core.kernels import as_kernel
 from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
@@ -56,7 +57,15 @@ def search_model(estimator: Any, samples: Samples, kernel: Any, ridge: Any) -> S
         return automatic_model(samples, kernel, space, step)
 
 
-def warn_open_end(estimator: Any, samples: Samples, found: SearchResult) -> None:
+def keep_search(estimator: Any, samples: Samples, found: SearchResult, expansion: KernelExpansion) -> None:
+    """Assign what a search has found, and the function on its vectors."""
+    estimator.alpha_, estimator.path_ = found.ridge, found.path
+    estimator.stop_, estimator.fitness_ = found.stop, found.fitness
+    keep_vectors(estimator, samples, found.selection, found.basis, expansion)
+    _warn_open_end(estimator, samples, found)
+
+
+def _warn_open_end(estimator: Any, samples: Samples, found: SearchResult) -> None:
     """Warn where the error was still falling at the end of an automatic path, and more samples could be chosen."""
     length = found.full_selection.n_vectors
     ended = found.full_selection.stop is not Stop.LIMIT or length == samples.n
@@ -68,7 +77,7 @@ def warn_open_end(estimator: Any, samples: Samples, found: SearchResult) -> None
         f"was tried, {length}; the {estimator.n_vectors_} that are kept are too few for these samples. Use "
         f"{advice}max_vectors={min(2 * length, samples.n)} or more; path_ has the errors.",
         BudgetWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -79,6 +88,7 @@ def keep_vectors(
     self.basis_ = samples.original(basis)
     self.novelty_ = novelty_of(samples, selection, self.basis_)
     self.expansion_ = samples.original(expansion)
+    self.background_ = fit_background(self.expansion_, samples)
     self.kernel_, self.indices_ = self.expansion_.kernel, self.expansion_.indices
     self.vectors_, self.n_vectors_ = self.expansion_.vectors, self.expansion_.n_vectors
 
@@ -211,9 +221,8 @@ class IntervalRegressor:
         >>> bool(0.85 < ((lower <= y) & (y <= upper)).mean() < 0.95)
         True
         """
-        intervals = interval_quantiles(self, coverage)
-        X = check_samples(self, X)
-        values = self.expansion_(X)
+        interval_quantiles(self, coverage)
+        intervals, X, values = self._about(X, "predict_interval")
         ends = [values + intervals.times_scale(X, values, end) for end in intervals.ends(coverage)]
         bounds = namespace(values).stack(ends, axis=2)
         return bounds[:, 0, :] if self._single else bounds

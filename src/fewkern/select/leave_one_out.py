@@ -1,12 +1,21 @@
-"""Regression on nested features, with the leave-one-out error of every model on the path in one pass (FVS-LR).
+r"""Regression on nested features, with the leave-one-out error of every model on the path in one pass (FVS-LR).
 
 With ``X = W^{1/2} [1 G]`` and ``X'X + ridge diag(0, 1, .., 1) = R'R``, ``Q = X R^{-1}``, the leading blocks of ``R``
 belong to the smaller models. So, for every ``L`` at once,
 
     fit_L = sum_{j<=L} Q_j (Q_j'Y),   lev_L = sum_{j<=L} Q_j^2,   y_i - f^(-i)(x_i) = (y - fit_L)_i / (1 - lev_L,i)
 
-This is leave-one-out with the vectors held, which is fair because their selection never looks at ``y``. Samples that
-belong together are left out together (:mod:`fewkern.select.leave_group_out`).
+This is leave-one-out with the vectors held, which is fair because their selection never looks at ``y``.
+
+Samples that belong together are left out together. With ``t = Q'y``, the residuals of a group ``g`` by the model
+without it are ``e = (I - Q_g Q_g')^{-1} (y_g - Q_g t)``. From one column of ``Q`` to the next, with ``M`` the inverse,
+``q`` the new column on the group and ``u = M q``,
+
+.. math:: d = 1 - q^T u, \qquad e \leftarrow e + u\,(q^T e - t_l) / d, \qquad M \leftarrow M + u u^T / d
+
+so that all sizes of a path cost ``s^2`` per column for a group of ``s`` samples. The group is turned first, so that it
+has no more rows than columns: with ``Q_g = U T``, the rows of ``T`` and ``U'y`` take its place, and ``y - U U'y`` stays
+as it is.
 """
 
 from __future__ import annotations
@@ -15,14 +24,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import one_hot, solve_triangular
-from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows
+from fewkern.arrays.linalg import class_sums, one_hot, solve_triangular
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
 from fewkern.arrays.numerics import largest_power
 from fewkern.arrays.sampling import random_generator
 from fewkern.core.samples import Samples
 from fewkern.core.scores import class_values
 from fewkern.core.statistics import ridge_factor
-from fewkern.select.leave_group_out import GroupBlocks, group_errors, group_residuals
 
 # Errors of at most this many outputs are summed one output at a time; of more by one matrix product.
 _MAX_LOOP_OUTPUTS = 3
@@ -32,6 +40,62 @@ _MAX_LOOP_OUTPUTS = 3
 MAX_LOO_ROWS = 5000
 # Leverage of a row counts as one within this many units of rounding.
 _ROUNDING_UNITS = 1e3
+
+
+@dataclass(frozen=True)
+class Block:
+    """Groups of similar size, filled up to the same one."""
+
+    ids: Array
+    """Numbers of the groups, shape ``(b,)``."""
+    rows: Array
+    """Samples of every group, shape ``(b * s,)``; what fills up is sample 0."""
+    mask: Array
+    """Shape ``(b, s)``: one for a sample, zero for what fills up."""
+
+    def take(self, A: Array) -> Array:
+        """The rows of ``A`` that belong to the groups, shape ``(b, s, columns)``; zero for what fills up."""
+        b, s = self.mask.shape
+        found = namespace(A).reshape(take_rows(A, self.rows), (b, s, A.shape[1]))
+        return found * namespace(A).astype(self.mask, A.dtype)[:, :, None]
+
+
+@dataclass(frozen=True)
+class GroupBlocks:
+    """Samples by their groups, in blocks of groups of similar size."""
+
+    groups: Array
+    """Group of every sample: ``0`` to ``n_groups - 1``, all of them there."""
+    n_groups: int
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, groups: Array) -> GroupBlocks:
+        """Of whole numbers, equal for samples of one group."""
+        members: dict[int, list[int]] = {}
+        for i, g in enumerate(to_numpy(groups).tolist()):
+            members.setdefault(g, []).append(i)
+        codes = [0] * int(groups.shape[0])
+        by_size: dict[int, list[int]] = {}
+        groups_of_samples = [members[g] for g in sorted(members)]
+        for code, own in enumerate(groups_of_samples):
+            for i in own:
+                codes[i] = code
+            # up to the next power of two: at most half of a block is padding
+            by_size.setdefault((len(own) - 1).bit_length(), []).append(code)
+        xp, blocks = namespace(groups), []
+        for ids in by_size.values():
+            lists = [groups_of_samples[code] for code in ids]
+            size = max(len(own) for own in lists)
+            rows = [i for own in lists for i in own + [0] * (size - len(own))]
+            mask = [[1.0] * len(own) + [0.0] * (size - len(own)) for own in lists]
+            numbers = [asarray_like(values, groups, dtype=xp.int64) for values in (ids, rows)]
+            blocks.append(Block(numbers[0], numbers[1], asarray_like(mask, groups, dtype=xp.float64)))
+        return cls(asarray_like(codes, groups, dtype=xp.int64), len(members), tuple(blocks))
+
+    def sums(self, A: Array) -> Array:
+        """Sums of the rows of ``A`` over every group."""
+        return class_sums(A, self.groups, self.n_groups)
 
 
 @dataclass(frozen=True)
@@ -55,15 +119,19 @@ class LooScheme:
     """Rows that are left out where not all are; there are then neither groups nor folds."""
 
     @classmethod
-    def of(cls, samples: Samples, folds: Array | None = None) -> LooScheme:
-        """For samples with or without groups, and the number of a fold for each of them."""
+    def of(cls, samples: Samples, folds: Array | None = None, limit: int | None = None) -> LooScheme:
+        """For samples with or without groups, and the number of a fold for each of them.
+
+        Of samples without either at most ``limit`` are left out, ``MAX_LOO_ROWS`` by default.
+        """
+        limit = MAX_LOO_ROWS if limit is None else limit
         if folds is not None:
             folds = one_hot(folds, int(namespace(folds).max(folds)) + 1, samples.weights.dtype)
         if samples.groups is not None:
             return cls(GroupBlocks.of(samples.groups), folds)
-        if folds is not None or samples.n <= MAX_LOO_ROWS:
+        if folds is not None or samples.n <= limit:
             return cls(None, folds)
-        drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, MAX_LOO_ROWS, replace=False))
+        drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, limit, replace=False))
         return cls(rows=asarray_like(drawn, samples.rows, dtype=samples.rows.dtype))
 
 
@@ -74,7 +142,7 @@ class Solution:
     W: Array
     offset: Array
     held_out: Array
-    """Prediction for every sample by the model fitted without it, shape ``(n, q)``."""
+    """Prediction for every sample that is left out by the model fitted without it, shape ``(n, q)``."""
     jitter: float = 0.0
     """Added to the ridge against rounding."""
 
@@ -112,27 +180,11 @@ class HeldOut:
         return float(w @ xp.astype(wrong, w.dtype) / xp.sum(w))
 
 
-@dataclass(frozen=True)
-class _Design:
-    """The equations of the regression, times the roots of the weights."""
-
-    X: Array
-    """``W^{1/2} [1 G]``."""
-    root: Array
-    """``W^{1/2}``."""
-    w: Array
-
-    @classmethod
-    def of(cls, G: Array, weights: Array | None) -> _Design:
-        xp = namespace(G)
-        one = xp.ones((G.shape[0], 1), dtype=G.dtype, device=device(G))
-        w = one[:, 0] if weights is None else weights
-        root = xp.sqrt(w)
-        return cls(root[:, None] * xp.concat([one, G], axis=1), root, w)
-
-    def take(self, rows: Array) -> _Design:
-        """Some of the equations."""
-        return _Design(take_rows(self.X, rows), take_rows(self.root, rows), take_rows(self.w, rows))
+def _design(G: Array, root: Array) -> Array:
+    """``W^{1/2} [1 G]``; ``root`` are the roots of the weights."""
+    xp = namespace(G)
+    one = xp.ones((G.shape[0], 1), dtype=G.dtype, device=device(G))
+    return root[:, None] * xp.concat([one, G], axis=1)
 
 
 def loo_paths(
@@ -144,153 +196,190 @@ def loo_paths(
     -----
     ``n L^2`` flops in BLAS-3 for all ridges, and ``m L^2`` per ridge for ``m`` samples that are left out; once more per
     ridge for more than three outputs, whatever their number. A row of leverage one is predicted by the constant when it
-    is left out.
+    is left out. The standard error is that of a mean over all samples, or over all groups.
     """
-    design = _Design.of(G, weights)
-    scheme = LooScheme() if scheme is None else scheme
-    leaving = _LeavingOut(design, Y, scheme)
-    gram, cross = design.X.T @ design.X, design.X.T @ leaving.scaled
+    xp, scheme = namespace(Y), LooScheme() if scheme is None else scheme
+    groups, folds, rows = scheme.groups, scheme.folds, scheme.rows
+    w = xp.ones_like(Y[:, 0]) if weights is None else weights
+    root = xp.sqrt(w)
+    # In units of a power of two near the largest target: that is exact, and no fourth power over- or underflows.
+    unit = largest_power(Y)
+    X, T = _design(G, root), root[:, None] * (Y / unit)
+    gram, cross = X.T @ X, X.T @ T
+    # what is left out: rows, or groups, each with its weight
+    if rows is not None:
+        X, T = take_rows(X, rows), take_rows(T, rows)
+    mass = w if groups is None else groups.sums(w[:, None])[:, 0]
+    effective = float(xp.sum(mass)) ** 2 / float(mass @ mass)
+    mass = mass if rows is None else take_rows(mass, rows)
+    inverse = 1.0 / xp.where(mass > 0, mass, xp.ones_like(mass))
+    if folds is not None and groups is not None:
+        folds = xp.astype(groups.sums(folds) > 0, folds.dtype)
     paths = []
     for ridge in ridges:
         C, _ = ridge_factor(gram, ridge)
-        Q = solve_triangular(C, leaving.left_out.X.T).T
-        paths.append(leaving.path(Q, solve_triangular(C, cross)))
+        Q = solve_triangular(C, X.T).T
+        if groups is None:
+            errors = _row_errors(Q, T, solve_triangular(C, cross))
+        else:
+            errors = iter([(slice(0, groups.n_groups), group_errors(Q, T, groups))])
+        sums = squares = xp.zeros_like(Q[0, :])
+        by_fold: Array = 0.0
+        for part, error in errors:
+            sums = sums + xp.sum(error, axis=0)
+            squares = squares + inverse[part] @ (error * error)
+            if folds is not None:
+                by_fold = by_fold + folds[part, :].T @ error
+        mean = sums / xp.sum(mass)
+        variance = xp.maximum(squares / xp.sum(mass) - mean * mean, xp.zeros_like(mean))
+        paths.append(
+            LooPath(
+                unit * unit * mean,
+                unit * unit * xp.sqrt(variance / effective),
+                None if folds is None else unit * unit * by_fold,
+            )
+        )
     return paths
 
 
-class _LeavingOut:
-    """Errors of the samples that are left out, in units of a power of two near the largest target.
+def _row_errors(Q: Array, T: Array, target: Array) -> Iterator[tuple[slice, Array]]:
+    """Squared errors of every row when it is left out, times its weight, on the leading columns of ``Q``, in blocks.
 
-    That is exact, and no fourth power over- or underflows.
+    ``T`` are the targets times the roots of the weights, and ``target`` is ``Q'T`` of all samples.
     """
-
-    def __init__(self, design: _Design, Y: Array, scheme: LooScheme) -> None:
-        xp, rows = namespace(Y), scheme.rows
-        self.unit, self.scheme = largest_power(Y), scheme
-        Y = Y / self.unit
-        self.left_out, self.Y = (design, Y) if rows is None else (design.take(rows), take_rows(Y, rows))
-        self.scaled = design.root[:, None] * Y
-        """Targets of all samples, times the roots of the weights."""
-        self.effective = float(xp.sum(design.w)) ** 2 / float(xp.sum(design.w * design.w))
-
-    def path(self, Q: Array, target: Array) -> LooPath:
-        """Leave-one-out errors on the leading columns of the orthogonal ``Q``; ``target`` is ``Q'Y`` of all samples.
-
-        The standard error is that of a mean over all samples, or over all groups.
-        """
-        groups, folds, w, effective = self.scheme.groups, self.scheme.folds, self.left_out.w, self.effective
-        xp = namespace(Q)
-        if groups is None:
-            errors = self._errors(Q, target)
-        else:
-            w = groups.sums(w[:, None])[:, 0]
-            effective = float(xp.sum(w)) ** 2 / float(w @ w)
-            folds = None if folds is None else groups.one_per_group(folds)
-            errors = iter([(slice(0, groups.n_groups), group_errors(Q, self.scaled, groups) / w[:, None])])
-        sums: Array = 0.0
-        squares: Array = 0.0
-        by_fold: Array = 0.0
-        for rows, error in errors:
-            sums = sums + w[rows] @ error
-            squares = squares + w[rows] @ (error * error)
-            if folds is not None:
-                by_fold = by_fold + (folds[rows, :] * w[rows][:, None]).T @ error
-        total, unit = float(xp.sum(w)), self.unit * self.unit
-        mean = sums / total
-        variance = xp.maximum(squares / total - mean * mean, xp.zeros_like(mean))
-        return LooPath(unit * mean, unit * xp.sqrt(variance / effective), None if folds is None else unit * by_fold)
-
-    def _errors(self, Q: Array, target: Array) -> Iterator[tuple[slice, Array]]:
-        """Squared errors of every sample when it is left out, on the leading columns of ``Q``, in row blocks."""
-        xp, (n, q), columns = namespace(Q), self.Y.shape, int(Q.shape[1])
-        for rows in row_blocks(n, columns * max(min(q, _MAX_LOOP_OUTPUTS), 2), like=Q):
-            Qb, rb = Q[rows, :], self.left_out.root[rows]
-            left = 1.0 - xp.cumulative_sum(Qb * Qb, axis=1)
-            alone = left <= _ROUNDING_UNITS * eps(Q)
-            left = xp.where(alone, 1.0, left)
-            # undo W^{1/2}; the values of samples of weight zero are not used
-            safe = xp.where(rb > 0, rb, 1.0)
-            error = _squared_residuals(Qb / safe[:, None], target, self.Y[rows, :]) / (left * left)
-            yield rows, xp.where(alone, error[:, :1], error)
+    xp, (n, q), columns = namespace(Q), T.shape, int(Q.shape[1])
+    for rows in row_blocks(n, columns * max(min(q, _MAX_LOOP_OUTPUTS), 2), like=Q):
+        left = 1.0 - xp.cumulative_sum(Q[rows, :] * Q[rows, :], axis=1)
+        alone = left <= _ROUNDING_UNITS * eps(Q)
+        left = xp.where(alone, 1.0, left)
+        error = _squared_residuals(Q[rows, :], target, T[rows, :]) / (left * left)
+        yield rows, xp.where(alone, error[:, :1], error)
 
 
-def _squared_residuals(F: Array, target: Array, Y: Array) -> Array:
-    """``sum_c (y_ic - sum_{j<=L} F_ij t_jc)^2`` for every row ``i`` and every ``L``.
+def _squared_residuals(Q: Array, target: Array, T: Array) -> Array:
+    """``sum_c (t_ic - sum_{j<=L} Q_ij target_jc)^2`` for every row ``i`` and every ``L``.
 
-    For many outputs the square is multiplied out. With ``S = T T'``, the square of the fit grows by
-    ``2 F_iL sum_{j<L} F_ij S_jL + F_iL^2 S_LL`` from one ``L`` to the next: a product, whatever the number of outputs.
+    For many outputs the square is multiplied out. With ``S = target target'``, the square of the fit grows by
+    ``2 Q_iL sum_{j<L} Q_ij S_jL + Q_iL^2 S_LL`` from one ``L`` to the next: a product, whatever the number of outputs.
     """
-    xp = namespace(F)
-    if Y.shape[1] <= _MAX_LOOP_OUTPUTS:
-        total = xp.zeros_like(F)
-        for c in range(Y.shape[1]):
-            residual = Y[:, c][:, None] - xp.cumulative_sum(F * target[:, c][None, :], axis=1)
+    xp = namespace(Q)
+    if T.shape[1] <= _MAX_LOOP_OUTPUTS:
+        total = xp.zeros_like(Q)
+        for c in range(T.shape[1]):
+            residual = T[:, c][:, None] - xp.cumulative_sum(Q * target[:, c][None, :], axis=1)
             total = total + residual * residual
         return total
     S = target @ target.T
     own = xp.eye(S.shape[0], dtype=S.dtype, device=device(S))
-    growth = F * (F @ (xp.triu(S) - 0.5 * own * S) - Y @ target.T)
-    squares = xp.sum(Y * Y, axis=1)[:, None] + 2.0 * xp.cumulative_sum(growth, axis=1)
+    growth = Q * (Q @ (xp.triu(S) - 0.5 * own * S) - T @ target.T)
+    squares = xp.sum(T * T, axis=1)[:, None] + 2.0 * xp.cumulative_sum(growth, axis=1)
     return xp.maximum(squares, xp.zeros_like(squares))
 
 
-def solve(
-    G: Array,
-    Y: Array,
-    ridge: float,
-    weights: Array | None = None,
-    groups: Array | None = None,
-    rows: Array | None = None,
-) -> Solution:
+def group_errors(Q: Array, T: Array, groups: GroupBlocks) -> Array:
+    """Squared residuals, summed over every group and the outputs, on the leading columns: ``(n_groups, columns)``.
+
+    Parameters
+    ----------
+    Q : array of shape (n, columns)
+        Of the weighted problem; the first column is that of the constant.
+    T : array of shape (n, q)
+        Targets times the roots of the weights.
+    groups : GroupBlocks
+    """
+    xp, found = namespace(Q), []
+    for _, _, outside, inside in _by_block(Q, T, groups):
+        errors = [xp.sum(e * e, axis=(1, 2)) for e in inside]
+        found.append(xp.stack(errors, axis=1) + xp.sum(outside * outside, axis=(1, 2))[:, None])
+    order = xp.argsort(xp.concat([block.ids for block in groups.blocks]))
+    return take_rows(xp.concat(found, axis=0), order)
+
+
+def group_residuals(Q: Array, T: Array, groups: GroupBlocks) -> Array:
+    """Residuals ``(n, q)`` of the samples by the model without their group.
+
+    A group that alone determines a column of ``Q`` is predicted by the constant.
+    """
+    xp = namespace(Q)
+    residuals, rows = [], []
+    for block, U, outside, inside in _by_block(Q, T, groups):
+        *_, e = inside
+        kept = xp.nonzero(xp.reshape(block.mask, (-1,)))[0]
+        residuals.append(take_rows(xp.reshape(outside + xp.matmul(U, e), (-1, T.shape[1])), kept))
+        rows.append(take_rows(block.rows, kept))
+    return take_rows(xp.concat(residuals, axis=0), xp.argsort(xp.concat(rows)))
+
+
+def _by_block(Q: Array, T: Array, groups: GroupBlocks) -> Iterator[tuple[Block, Array, Array, Iterator[Array]]]:
+    """Of every block, turned by ``U`` with ``Q_g = U R``: ``y - U U'y``, and the residuals of ``U'y`` by column."""
+    xp, t = namespace(Q), Q.T @ T
+    for block in groups.blocks:
+        own = block.take(T)
+        U, R = xp.linalg.qr(block.take(Q), mode="reduced")
+        inner = xp.matmul(xp.matrix_transpose(U), own)
+        yield block, U, own - xp.matmul(U, inner), _leave_out(R, inner, t)
+
+
+def _leave_out(Q: Array, Y: Array, t: Array) -> Iterator[Array]:
+    """Residuals ``(b, s, q)`` after every column; groups that alone determine one are from there on predicted by the
+    constant."""
+    xp, (b, s, columns) = namespace(Q), Q.shape
+    M = xp.zeros((b, s, s), dtype=Q.dtype, device=device(Q)) + xp.eye(s, dtype=Q.dtype, device=device(Q))
+    alone = xp.zeros((b,), dtype=xp.bool, device=device(Q))
+    e = by_constant = Y
+    for column in range(columns):
+        q = Q[:, :, column]
+        u = xp.matmul(M, q[:, :, None])[:, :, 0]
+        d = 1.0 - xp.sum(q * u, axis=1)
+        alone = alone | (d <= _ROUNDING_UNITS * eps(Q))
+        d = xp.where(alone, xp.ones_like(d), d)
+        u = xp.where(alone[:, None], xp.zeros_like(u), u)
+        step = (xp.matmul(q[:, None, :], e)[:, 0, :] - t[column, :][None, :]) / d[:, None]
+        e = xp.where(alone[:, None, None], by_constant, e + u[:, :, None] * step[:, None, :])
+        M = M + u[:, :, None] * (u / d[:, None])[:, None, :]
+        if column == 0:
+            by_constant = e
+        yield e
+
+
+def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, scheme: LooScheme | None = None) -> Solution:
     r"""Minimise :math:`\sum_i w_i |y_i - \beta - A^T z_i|^2 + \text{ridge}\,|A|_F^2`, eq. (11) with its constant.
 
-    ``groups`` are whole numbers, equal for samples that are left out together. Of many samples only some ``rows`` are
-    left out, one by one: ``n L^2`` flops for the solution, ``m L^2`` for ``m`` of them.
+    Of many samples only some are left out, one by one: ``n L^2`` flops for the solution, ``m L^2`` for ``m`` of them.
     """
-    xp = namespace(G)
-    design = _Design.of(G, weights)
-    target, w = design.root[:, None] * Y, design.w
-    left_out = design if rows is None else design.take(rows)
-    C, jitter = ridge_factor(design.X.T @ design.X, ridge)
-    Q = solve_triangular(C, left_out.X.T).T
-    cross = Q.T @ target if rows is None else solve_triangular(C, design.X.T @ target)
-    solution = solve_triangular(C, cross, transposed=True)
+    xp, scheme, dtype = namespace(G), LooScheme() if scheme is None else scheme, G.dtype
+    w = xp.ones_like(Y[:, 0]) if weights is None else weights
+    if scheme.rows is not None:
+        # sums over many rows are in double precision, models in that of the samples
+        G, Y, w = (xp.astype(one, xp.float64, copy=False) for one in (G, Y, w))
+    root = xp.sqrt(w)
+    X, T = _design(G, root), root[:, None] * Y
+    C, jitter = ridge_factor(X.T @ X, ridge)
+    Q = solve_triangular(C, (X if scheme.rows is None else take_rows(X, scheme.rows)).T).T
+    solution = solve_triangular(C, Q.T @ T if scheme.rows is None else solve_triangular(C, X.T @ T), transposed=True)
     W, offset = solution[1:, :], solution[0, :]
-    if groups is not None:
-        return Solution(W, offset, _group_held_out(Q, Y, w, GroupBlocks.of(groups)), jitter)
-    rest = xp.maximum(xp.sum(w) - left_out.w, xp.full_like(left_out.w, eps(G)))[:, None]
-    own, values = (Y, G) if rows is None else (take_rows(Y, rows), take_rows(G, rows))
-    others = ((w @ Y)[None, :] - left_out.w[:, None] * own) / rest
-    return Solution(W, offset, held_out_values(own, values @ W + offset, xp.sum(Q * Q, axis=1), others), jitter)
-
-
-def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, HeldOut]:
-    """The same for the targets of samples, with leave-one-out predictions for all rows, or for ``MAX_LOO_ROWS``."""
-    rows = LooScheme.of(samples).rows
-    if rows is None:
-        solution = solve(G, samples.targets, ridge, samples.weights, samples.groups)
-        return solution, HeldOut(solution.held_out, samples)
-    # sums over many rows are in double precision, models in that of the samples
-    xp = namespace(G)
-    Z, Y, w = (xp.astype(one, xp.float64, copy=False) for one in (G, samples.targets, samples.weights))
-    found = solve(Z, Y, ridge, w, rows=rows)
-    W, offset, held_out = (xp.astype(one, G.dtype, copy=False) for one in (found.W, found.offset, found.held_out))
-    return Solution(W, offset, held_out, found.jitter), HeldOut(held_out, samples.take(rows))
+    if scheme.groups is not None:
+        held_out = Y - group_residuals(Q, T, scheme.groups) / root[:, None]
+    else:
+        total, sums = xp.sum(w), w @ Y
+        if scheme.rows is not None:
+            G, Y, w = (take_rows(one, scheme.rows) for one in (G, Y, w))
+        mean = (sums[None, :] - w[:, None] * Y) / xp.maximum(total - w, xp.full_like(w, eps(Q)))[:, None]
+        held_out = held_out_values(Y, G @ W + offset, xp.sum(Q * Q, axis=1), mean)
+    W, offset, held_out = (xp.astype(one, dtype, copy=False) for one in (W, offset, held_out))
+    return Solution(W, offset, held_out, jitter)
 
 
 def held_out_values(Y: Array, fit: Array, leverage: Array, others: Array) -> Array:
-    """Leave-one-out predictions; those of ``others`` for rows of leverage one."""
+    """Leave-one-out predictions; those of ``others`` where a row alone determines a direction."""
     xp = namespace(Y)
     left = (1.0 - leverage)[:, None]
     alone = left <= _ROUNDING_UNITS * eps(fit)
     return xp.where(alone, others, Y - (Y - fit) / xp.where(alone, xp.ones_like(left), left))
 
 
-def _group_held_out(Q: Array, Y: Array, w: Array, groups: GroupBlocks) -> Array:
-    """Predictions for every sample by the model fitted without its group; by the mean where there is none."""
-    xp = namespace(Q)
-    root = xp.sqrt(w)
-    residual, alone = group_residuals(Q, root[:, None] * Y, groups)
-    mass = xp.sum(w) - groups.per_sample(groups.sums(w[:, None]))
-    others = (xp.sum(w[:, None] * Y, axis=0)[None, :] - groups.per_sample(groups.sums(w[:, None] * Y))) / mass
-    return xp.where(alone[:, None], others, Y - residual / root[:, None])
+def solve_samples(samples: Samples, G: Array, ridge: float) -> tuple[Solution, HeldOut]:
+    """The same for the targets of samples, with leave-one-out predictions for all rows, or for ``MAX_LOO_ROWS``."""
+    scheme = LooScheme.of(samples)
+    solution = solve(G, samples.targets, ridge, samples.weights, scheme)
+    return solution, HeldOut(solution.held_out, samples if scheme.rows is None else samples.take(scheme.rows))

@@ -10,7 +10,7 @@ from typing import Any
 from fewkern.arrays.namespace import Array, device, namespace
 from fewkern.arrays.numerics import column_ranges, column_spreads
 from fewkern.core.kernels import Kernel, resolve_kernel
-from fewkern.core.path import Stop, smallest_within
+from fewkern.core.path import TOLERANCE, Stop, smallest_within
 from fewkern.core.radial import feature_units
 from fewkern.core.samples import Samples
 from fewkern.select.leave_one_out import MAX_LOO_ROWS, LooPath, LooScheme, loo_paths
@@ -23,13 +23,14 @@ WIDTH_FACTORS = (0.14, 0.22, 0.35, 0.55, 0.85, 1.3, 2.0, 3.5, 6.0)
 _MIN_UNIT_RATIO = 1.5
 # Grids of more length scales are searched at every other one first: errors change little from one to the next.
 _MAX_FULL_GRID = 4
-# Least and largest number of vectors with which an automatic path begins (methods F9).
+# Least and largest number of vectors with which an automatic path begins (methods F9); the latter is also the default
+# of a selection without targets.
 FIRST_VECTORS = (50, 100)
 # A path is extended if its minimum lies in this last part of it (over its length), or if a path of fewer vectors than
 # FIRST_VECTORS leaves this share of the error of a constant.
 _END_SHARE, _UNEXPLAINED_SHARE = 0.9, 0.7
 # Standard errors that an extension must gain; paths within twice as many of the least error are extended.
-_EXTENSION_GAIN_IN_STD_ERRORS = 0.5
+_EXTENSION_GAIN = TOLERANCE["balanced"]
 
 
 @dataclass(frozen=True)
@@ -40,21 +41,17 @@ class KernelGrid:
     """Resolved."""
     widths: tuple[float, ...]
     """The length scale of every kernel, as one number: where every feature has its own, the one for features in their
-    units (1 if they were given). Of kernels without a length scale: the position."""
-
-    @classmethod
-    def of(cls, *kernels: Kernel) -> KernelGrid:
-        """Kernels as they are."""
-        return cls(kernels, tuple(_given_width(kernel, k) for k, kernel in enumerate(kernels)))
+    units (1 if they were given). Of a kernel without a length scale: 0."""
 
     @classmethod
     def around(cls, kernel: Kernel, X: Array) -> KernelGrid:
         """Length scales around the one that a rule gives; a length scale that is no rule is kept."""
         resolved: Any = resolve_kernel(kernel, X)
+        width: Any = getattr(resolved, "length_scale", 0.0)
+        single = isinstance(width, (int, float))
         if "length_scale" not in kernel.rules:
-            return cls.of(resolved)
-        width = resolved.length_scale
-        number = width if isinstance(width, float) else float(width[0] / feature_units(X, resolved.unit)[0])
+            return cls((resolved,), (float(width) if single else 1.0,))
+        number = width if single else float(width[0] / feature_units(X, resolved.unit)[0])
         kernels = tuple(replace(resolved, length_scale=factor * width) for factor in WIDTH_FACTORS)
         return cls(kernels, tuple(factor * number for factor in WIDTH_FACTORS))
 
@@ -65,13 +62,6 @@ class KernelGrid:
 
     def __len__(self) -> int:
         return len(self.kernels)
-
-
-def _given_width(kernel: Kernel, position: int) -> float:
-    width = getattr(kernel, "length_scale", None)
-    if width is None:
-        return float(position)
-    return float(width) if isinstance(width, (int, float)) else 1.0
 
 
 def units_to_compare(kernel: Any, X: Array) -> tuple[Kernel, ...]:
@@ -170,7 +160,7 @@ def extend(
     while limit < space.ceiling:
         k, r, L = _choose(*as_table(paths), 0.0)
         one = paths[k].paths[r]
-        best, gain = float(one.error[L]), _EXTENSION_GAIN_IN_STD_ERRORS * float(one.std_error[L])
+        best, gain = float(one.error[L]), _EXTENSION_GAIN * float(one.std_error[L])
         # where only some of many rows are left out, a path that still falls may have its least error near its end
         level = samples.n > MAX_LOO_ROWS and min(path.at_end(limit) for path in paths) <= best + gain
         # where few vectors explain hardly any variance, more may explain much
@@ -209,8 +199,6 @@ def _choose(error: Array, std_error: Array, tolerance: float) -> tuple[int, int,
     # Paper: the number of vectors is read off test curves. We: the least mean squared leave-one-out error, because the
     # leave-one-out error *rate* is 0.6 to 5.6 points optimistic at its minimum.
     xp = namespace(error)
-    if error.shape[2] == 1:  # no sample could be chosen
-        return 0, 0, 0
     error, std_error = error[:, :, 1:], std_error[:, :, 1:]
     k, r, L = smallest_within(error, xp.zeros_like(error), 0.0)
     size = xp.zeros_like(error) + xp.arange(error.shape[2], dtype=error.dtype, device=device(error))

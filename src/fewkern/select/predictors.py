@@ -21,7 +21,6 @@ from fewkern.base import (
     kept_importances,
     warn_of_fewer_components,
 )
-from fewkern.core.explanation import fit_background
 from fewkern.core.samples import class_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.populations import labelled_population, measured_population
@@ -29,12 +28,11 @@ from fewkern.select.axes import discriminant_axes, gaussian_classes, gaussian_sc
 from fewkern.select.base import (
     AUTOMATIC,
     IntervalRegressor,
-    keep_vectors,
+    keep_search,
     novelty,
     novelty_pvalue,
     novelty_threshold,
     search_model,
-    warn_open_end,
 )
 from fewkern.select.leave_one_out import solve_samples
 from fewkern.select.search import nested_values
@@ -133,7 +131,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     feature_importances_ = kept_importances
     explain = explain
     novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-    _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = AUTOMATIC
 
@@ -185,12 +182,10 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         intervals = fit_intervals(held_out, novelty_basis(found.selection, found.n_vectors))
         if intervals.scale is not None:
             intervals = replace(intervals, scale=samples.original(intervals.scale))
-        self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
-        self._keep(samples, found.selection, found.basis, expansion)
+        keep_search(self, samples, found, expansion)
         self.held_out_error_ = held_out.squared_error()
         self.intervals_ = intervals
         self._importances = importances_of(self.expansion_, None, samples)
-        self.background_ = fit_background(self.expansion_, samples)
         if solution.jitter > 0:
             warnings.warn(
                 f"{type(self).__name__}: with alpha={self.alpha_:.3g} the equations are singular in this precision; "
@@ -198,7 +193,6 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
                 UserWarning,
                 stacklevel=3,
             )
-        warn_open_end(self, samples, found)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -295,7 +289,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     feature_importances_ = kept_importances
     explain = explain
     novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-    _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = {
         **AUTOMATIC,
@@ -347,9 +340,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         found = search_model(self, samples, self.kernel, self.alpha)
         spread = spread_of(population, found.basis, found.Z)
         axes = discriminant_axes(spread, found.ridge, self.n_components)
-        self.alpha_, self.path_, self.stop_, self.fitness_ = found.ridge, found.path, found.stop, found.fitness
-        self._keep(samples, found.selection, found.basis, found.basis.expand(axes.W, -axes.mean @ axes.W))
-        warn_open_end(self, samples, found)
+        keep_search(self, samples, found, found.basis.expand(axes.W, -axes.mean @ axes.W))
         self.eigenvalues_ = axes.values
         self.priors_, self.means_, self.covariance_ = gaussian_classes(spread, axes)
         # every sample on the axes that the others give, the points of the classes held
@@ -359,7 +350,6 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.class_scores_ = calibrate(scores, left_out, long_tails=True)
         self.held_out_scores_ = held_out_scores(self.class_scores_, left_out.values, left_out.samples)
         self._importances = importances_of(self.expansion_, self.class_scores_, samples)
-        self.background_ = fit_background(self.expansion_, samples)
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs
         warn_of_fewer_components(self)
         return self

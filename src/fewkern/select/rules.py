@@ -1,7 +1,7 @@
-"""How the next vectors are found: one class per rule.
+"""How the next vectors are found: the residual matrix, and one class per rule that looks at it.
 
-A rule is made once per selection from the residual matrix, the settings and a generator; :meth:`PivotRule.block`
-returns the next samples in order, with the Cholesky factor of their residual matrix, which :class:`Pool` works out.
+A rule is made once per selection from the residual matrix and a generator; :meth:`PivotRule.block` returns the next
+samples in order, with the Cholesky factor of their residual matrix, which :class:`Pool` works out.
 
 To add a rule: write the class and give it a name in ``RULES``. Stops, weights, blocks, continuation and the parameter
 ``rule`` of the estimators follow.
@@ -10,18 +10,20 @@ To add a rule: write the class and give it a name in ``RULES``. Stops, weights, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 from fewkern.arrays.blocks import row_blocks
-from fewkern.arrays.linalg import solve_triangular
-from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, take_rows, to_numpy
+from fewkern.arrays.linalg import divide_where, solve_triangular, subtract_product
+from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, put, take_rows, to_numpy
+from fewkern.core.kernel import Gram
 from fewkern.core.path import Stop
-from fewkern.select.residual import Pivots, Residual
 
-# Pivots that are eliminated together.
-_BLOCK = 64
-# Up to this many samples "gain" looks at all, and in smaller blocks; above, at this many random ones (methods F6).
-_GAIN_ROWS, _GAIN_BLOCK = 2000, 8
+# Pivots that are eliminated together, and by "gain" where it looks at all samples.
+_BLOCK, _GAIN_BLOCK = 64, 8
+# Means over the samples are exact up to this many, above over this many random ones: those of "gain" (methods F6), and
+# that of the images, at which they may be centered.
+MEAN_ROWS = 2000
 # Candidates that "gain" draws for every pivot of a block; each choice compares all that are left of them.
 _GAIN_DRAWS = 5
 # "gain" and "uniform" take no candidate whose score is below this share of the best one's: a pivot far below the
@@ -30,16 +32,133 @@ _FLOOR_IN_BEST_SCORES = 1e-2
 # The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
 # which with probability 0.95 include one of the best 5 %.
 _FIRST_EXACT, _FIRST_DRAWS = 5000, 59
+# Samples with k(x, x) below this share of the largest are zero vectors: no candidates, and not in the mean fitness.
+_ZERO_DIAGONAL_SHARE = 1e-14
+# Relative residual at which a sample depends on the chosen ones, in double and in single precision.
+_BASIS_TOL, _BASIS_TOL_SINGLE = 1e-10, 1e-5
+# A residual may fall this far below zero, as a share of k(x, x), before the kernel counts as indefinite.
+_INDEFINITE_SHARE = 1e-8
+
+
+@dataclass(frozen=True)
+class Pivots:
+    """A block of samples to remove, in order, and the Cholesky factor of their residual matrix."""
+
+    samples: list[int]
+    factor: Array
+    panel: Array | None = None
+    """Their columns of ``G``, where the search for them has computed these already."""
+
+    def head(self, count: int) -> Pivots:
+        """The first ``count`` of them."""
+        if count >= len(self.samples):
+            return self
+        return Pivots(self.samples[:count], self.factor[:count, :count])
+
+
+class Residual:
+    """The kernel matrix with the chosen vectors taken out: ``R = K - G G'``, kept as its diagonal and ``G``."""
+
+    def __init__(self, gram: Gram, weights: Array | None, capacity: int) -> None:
+        d, xp = gram.diag, namespace(gram.diag)
+        self.gram, self.xp, self.d = gram, xp, d
+        self.basis_tol = _BASIS_TOL_SINGLE if eps(d) > _BASIS_TOL else _BASIS_TOL
+        self._refuse(d, float(xp.min(d)), _INDEFINITE_SHARE * float(xp.max(xp.abs(d))), "a negative k(x, x)")
+        w = xp.ones_like(d) if weights is None else weights
+        self.valid = (d > _ZERO_DIAGONAL_SHARE * xp.max(d)) & (w > 0)
+        w = xp.where(self.valid, w, 0.0)
+        if not bool(xp.any(self.valid)):
+            raise ValueError(
+                "feature vector selection: every sample is a zero vector of the kernel (k(x, x) = 0), so there is "
+                "nothing to select; use another kernel, or center=False."
+            )
+        self.weight = w / xp.sum(w)
+        # divided by the diagonal once, so that scores and fitness are products
+        self.inverse = divide_where(self.valid, xp.ones_like(d), d, 0.0)
+        self.G = xp.empty((gram.n, max(capacity, 1)), dtype=d.dtype, device=device(d))
+        self.chosen: list[int] = []
+        self.r, self.J = xp.where(self.valid, d, xp.zeros_like(d)), 0.0
+        # smallest relative residual that a pivot had: rounding errors of later residuals are divided by it
+        self.least = 1.0
+
+    def _reserve(self, count: int) -> None:
+        if count > self.G.shape[1]:
+            xp = self.xp
+            wider = xp.empty((self.gram.n, max(count, 2 * self.G.shape[1])), dtype=self.d.dtype, device=device(self.d))
+            wider[:, : len(self.chosen)] = self.G[:, : len(self.chosen)]
+            self.G = wider
+
+    @property
+    def score(self) -> Array:
+        """``r_i / k_ii``, one minus the local fitness (7b); zero where the sample depends on the chosen ones."""
+        score = self.r * self.inverse
+        return self.xp.where(score > self.basis_tol, score, 0.0)
+
+    def index(self, values: list[int]) -> Array:
+        """Row numbers as an array beside the samples."""
+        return asarray_like(values, self.d, dtype=self.xp.int64)
+
+    def among(self, rows: Array, S: Array) -> Array:
+        """``R[rows, S]``, with the exact diagonal where ``rows`` and ``S`` name the same sample."""
+        xp, L = self.xp, len(self.chosen)
+        R = self.gram.block(rows, S)
+        if L:
+            R = R - take_rows(self.G, rows)[:, :L] @ take_rows(self.G, S)[:, :L].T
+        return xp.where(rows[:, None] == S[None, :], take_rows(self.r, rows)[:, None], R)
+
+    def columns(self, S: Array, at_pivots: Array, rows: slice) -> Array:
+        """``R[rows, S]``, given the rows ``S`` of ``G``."""
+        R = self.gram.columns(S, rows)
+        if self.chosen:
+            subtract_product(R, self.G[rows, : len(self.chosen)], at_pivots)
+        return R
+
+    def remove(self, found: Pivots) -> list[float]:
+        """Take a block of pivots out of every row; returns the fitness after every one of them."""
+        xp, L, b = self.xp, len(self.chosen), len(found.samples)
+        self._reserve(L + b)
+        S = self.index(found.samples)
+        at_pivots = take_rows(self.G[:, :L], S)
+        gains = xp.zeros((b,), dtype=self.d.dtype, device=device(self.d))
+        share = self.weight * self.inverse
+        r = xp.empty_like(self.r)
+        if found.panel is None:
+            # A small triangle whose columns fall below their heads inverts accurately, and a product is all that
+            # is left for the many rows.
+            inverse = solve_triangular(found.factor, xp.eye(b, dtype=self.d.dtype, device=device(self.d)))
+        for rows in row_blocks(self.gram.n, b, like=self.d):
+            g = self.columns(S, at_pivots, rows) @ inverse.T if found.panel is None else found.panel[rows, :]
+            self.G[rows, L : L + b] = g
+            g = g * g
+            gains = gains + share[rows] @ g
+            r[rows] = self.r[rows] - xp.sum(g, axis=1)
+        pivots = xp.linalg.diagonal(found.factor) ** 2 * take_rows(self.inverse, S)
+        self.least = min(self.least, float(xp.min(pivots)))
+        slack = max(_INDEFINITE_SHARE, 1e3 * eps(r) / max(self.least, self.basis_tol))
+        worst = float(xp.min(r * self.inverse))
+        self._refuse(r, worst, slack, f"a residual fell to {worst:.2g} of k(x, x)")
+        self.chosen += found.samples
+        r = xp.maximum(r, xp.zeros_like(r))
+        put(r, (S,), xp.zeros_like(gains))
+        self.r = xp.where(self.valid, r, 0.0)
+        fitness = []
+        for gain in to_numpy(gains):
+            self.J = min(self.J + float(gain), 1.0)
+            fitness.append(self.J)
+        return fitness
+
+    def _refuse(self, values: Array, smallest: float, slack: float, what: str) -> None:
+        """Errors for a kernel with these values on the diagonal of its (residual) matrix."""
+        if not bool(self.xp.all(self.xp.isfinite(values))):
+            raise ValueError("feature vector selection: the kernel returned values that are not finite.")
+        if smallest < -slack:
+            raise ValueError(
+                f"feature vector selection: the kernel is not positive semi-definite ({what}); use a kernel that is."
+            )
 
 
 class PivotRule(ABC):
-    """Finds the next block of pivots.
-
-    Parameters
-    ----------
-    state : Residual
-    rng : numpy.random.Generator
-    """
+    """Finds the next block of pivots of the residual matrix ``state``; ``rng`` is a generator of NumPy."""
 
     def __init__(self, state: Residual, rng: Any) -> None:
         self.state, self.rng = state, rng
@@ -185,9 +304,9 @@ class Gain(PivotRule):
 
     def __init__(self, state: Residual, rng: Any) -> None:
         super().__init__(state, rng)
-        n, all_rows = state.gram.n, state.gram.n <= _GAIN_ROWS
+        n, all_rows = state.gram.n, state.gram.n <= MEAN_ROWS
         self.size = _GAIN_BLOCK if all_rows else _BLOCK
-        self.rows = None if all_rows else state.index(sorted(rng.choice(n, _GAIN_ROWS, replace=False).tolist()))
+        self.rows = None if all_rows else state.index(sorted(rng.choice(n, MEAN_ROWS, replace=False).tolist()))
 
     def block(self) -> Pivots | Stop:
         state, xp = self.state, self.state.xp

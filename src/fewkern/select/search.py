@@ -107,7 +107,13 @@ class SearchResult:
 
 
 def automatic_space(
-    how: SelectionRule, n: int, *, n_vectors: Any, max_vectors: Any, ridge: Any, prefer: str
+    how: SelectionRule,
+    n: int,
+    *,
+    n_vectors: int | None = None,
+    max_vectors: int | None = None,
+    ridge: Any = "auto",
+    prefer: str = "balanced",
 ) -> SearchSpace:
     """The search that the parameters of an estimator describe, for ``n`` rows.
 
@@ -193,12 +199,13 @@ def nested_values(samples: Samples, found: SearchResult) -> HeldOut | None:
         return None
     xp = namespace(samples.targets)
     values = xp.zeros_like(samples.targets)
+    scheme = LooScheme.of(samples)
     known: dict[tuple[int, float, int], Array] = {}
     for fold in found.nested_folds:
         setting = id(fold.selection), fold.ridge, fold.n_vectors
         if setting not in known:
             Z = fold.selection.G[:, : fold.n_vectors]
-            known[setting] = solve(Z, samples.targets, fold.ridge, samples.weights, samples.groups).held_out
+            known[setting] = solve(Z, samples.targets, fold.ridge, samples.weights, scheme).held_out
         values = xp.where(fold.inside[:, None], known[setting], values)
     return HeldOut(values, samples)
 
@@ -206,9 +213,7 @@ def nested_values(samples: Samples, found: SearchResult) -> HeldOut | None:
 def class_grid(samples: Samples, kernel: Kernel, seed: int) -> KernelGrid:
     """The length scales to compare for the classes of the samples; see :func:`choose_grid`."""
     samples = class_targets(samples)
-    limit = max(1, min(FIRST_VECTORS[1], samples.n // 2))
-    space = SearchSpace(SelectionRule(seed=seed_from(seed)), RIDGES, limit, 0, TOLERANCE["balanced"])
-    return choose_grid(samples, kernel, space)
+    return choose_grid(samples, kernel, automatic_space(SelectionRule(seed=seed_from(seed)), samples.n))
 
 
 def choose_grid(samples: Samples, kernel: Kernel, space: SearchSpace) -> KernelGrid:

@@ -13,16 +13,43 @@ from dataclasses import dataclass
 
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, take_rows, to_numpy
 from fewkern.arrays.sampling import random_generator
+from fewkern.core.expansion import KernelBasis, Projection
 from fewkern.core.kernel import Center, Gram, Kernel
 from fewkern.core.path import Stop, peel
 from fewkern.core.samples import Samples
-from fewkern.select.residual import Pivots, Residual, Selection
-from fewkern.select.rules import RULES, PivotRule
+from fewkern.select.rules import MEAN_ROWS, RULES, PivotRule, Pivots, Residual
 
-# Above this many samples the nearest to the mean image is found with means over this many random rows.
-_CENTER_ROWS = 2000
-# Columns that are reserved at first where there is no limit on the number of vectors.
-_FIRST_CAPACITY = 256
+
+@dataclass(frozen=True)
+class Selection:
+    """Chosen samples and the factor that goes with them: ``K ~ G G'``, ``K[S, S] = C C'`` with ``C = G[S]``."""
+
+    gram: Gram
+    """The kernel matrix that was looked at."""
+    indices: Array
+    """Chosen samples ``S``, in the order of their choice."""
+    G: Array
+    """Shape ``(n, L)``: the nested features (10') of all samples."""
+    fitness: Array
+    """Global fitness ``J_S``, eq. (7a), after every step."""
+    residual: Array
+    """``r_i = k_ii - |g_i|^2``, the squared distance of every image to the span of the chosen ones."""
+    stop: Stop
+    """LIMIT, FITNESS or RANK."""
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of chosen samples."""
+        return int(self.indices.shape[0])
+
+    @property
+    def factor(self) -> Array:
+        """Lower triangular ``C`` with ``K[S, S] = C C'``."""
+        return namespace(self.G).tril(take_rows(self.G, self.indices))
+
+    def basis(self, projection: Projection = "nested") -> KernelBasis:
+        """The basis on the chosen samples."""
+        return KernelBasis.from_selection(self.gram, self.indices, self.factor, projection)
 
 
 @dataclass(frozen=True)
@@ -95,21 +122,17 @@ def select_vectors(
     kernel evaluations for its first vector up to 5000 samples, "gain" five times more up to 2000.
     """
     asked, limit = limit, min(limit, gram.n)
-    capacity = min(limit, _FIRST_CAPACITY) if limit == gram.n else limit
-    state = Residual(gram, weights, capacity, start)
-    if not bool(state.xp.any(state.valid)):
-        raise ValueError(
-            "feature vector selection: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing "
-            "to select; use another kernel, or center=False."
-        )
+    # without a limit columns are reserved as they are needed
+    state = Residual(gram, weights, limit if limit < gram.n else 0)
+    fitness: list[float] = []
+    if start is not None and start.n_vectors:
+        fitness += state.remove(Pivots(to_numpy(start.indices).tolist(), start.factor, start.G))
     begun = len(state.chosen)
     # a continuation must not see the numbers again that chose what it starts from
     rng = random_generator([how.seed, begun] if begun else how.seed)
     rule = RULES[how.rule](state, rng)
     peeled = peel(_Peeling(state, rule, how.max_fitness, limit), limit - begun, step)
-    fitness = [] if start is None else [float(v) for v in to_numpy(start.fitness)]
-    fitness += peeled.records
-    return _cut(state, fitness, peeled.stop, how.max_fitness, asked)
+    return _cut(state, [*fitness, *peeled.records], peeled.stop, how.max_fitness, asked)
 
 
 def _cut(state: Residual, fitness: list[float], stop: Stop, max_fitness: float, asked: int) -> Selection:
@@ -166,8 +189,8 @@ def centered_gram(samples: Samples, kernel: Kernel, how: SelectionRule) -> Gram:
     if not how.center:
         return gram
     rows = None
-    if gram.n > _CENTER_ROWS:
-        drawn = sorted(int(i) for i in random_generator(how.seed).choice(gram.n, _CENTER_ROWS, replace=False))
+    if gram.n > MEAN_ROWS:
+        drawn = sorted(int(i) for i in random_generator(how.seed).choice(gram.n, MEAN_ROWS, replace=False))
         rows = asarray_like(drawn, gram.diag, dtype=namespace(gram.diag).int64)
     return Gram(kernel, samples.X, approximate_center(gram, min(how.center, gram.n), rows))
 

@@ -16,25 +16,22 @@ from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import Interval, StrOptions, fit_context, validate_samples
 from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, constraints, explain, warn_of_fewer_components
 from fewkern.core.expansion import Projection
-from fewkern.core.explanation import fit_background
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
 from fewkern.populations import weighted_population, weighted_samples
 from fewkern.select.axes import principal_axes, spread_of
 from fewkern.select.base import keep_vectors, novelty, novelty_pvalue, novelty_threshold
+from fewkern.select.paths import FIRST_VECTORS
 from fewkern.select.predictors import FeatureVectorRegressor
 from fewkern.select.rules import RULES
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
 from fewkern.select.uncertainty import novelty_of
 
-# Largest number of vectors where max_vectors is None.
-_MOST_VECTORS = 100
-
 
 def _choose(estimator: Any, samples: Samples, **how: Any) -> Selection:
     """Choose vectors by the parameters of an estimator, and by those of the rule."""
     settings = SelectionRule(seed=seed_from(estimator.random_state), **how)
-    limit = _MOST_VECTORS if estimator.max_vectors is None else estimator.max_vectors
+    limit = FIRST_VECTORS[1] if estimator.max_vectors is None else estimator.max_vectors
     kernel = resolve_kernel(estimator.kernel, samples.X)
     with progress(estimator, "choosing vectors", min(limit, samples.n)) as step:
         return choose_basis(samples, kernel, settings, limit, step)
@@ -250,7 +247,6 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     explain = explain
     novelty, novelty_pvalue, novelty_threshold = novelty, novelty_pvalue, novelty_threshold
-    _keep = keep_vectors
 
     _parameter_constraints: dict[str, list[Any]] = {
         **constraints("kernel", "max_vectors", "random_state"),
@@ -288,8 +284,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
         chosen = _choose(self, samples)
         basis = chosen.basis()
         axes = principal_axes(spread_of(population, basis, chosen.G), self.n_components)
-        self._keep(samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
-        self.background_ = fit_background(self.expansion_, samples)
+        keep_vectors(self, samples, chosen, basis, basis.expand(axes.W, -axes.mean @ axes.W))
         self.fitness_, self.stop_ = chosen.fitness, chosen.stop
         self.eigenvalues_ = axes.values
         self.n_components_ = self._n_features_out = self.expansion_.n_outputs

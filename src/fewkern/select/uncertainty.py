@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from fewkern.arrays.linalg import inverse_psd, one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, put, take_rows, to_numpy
+from fewkern.arrays.optimize import falling_root
 from fewkern.core.conformal import HeldOutScores, Intervals, Novelty
 from fewkern.core.expansion import KernelBasis, share_left
 from fewkern.core.gaussians import GaussianBasis
@@ -29,8 +30,8 @@ from fewkern.select.leave_one_out import HeldOut, LooScheme, Solution, loo_paths
 from fewkern.select.selection import Selection, SelectionRule, centered_gram, select_vectors
 
 # Least and largest factor of a softmax, over the inverse of the largest value: a single value may be far off, and the
-# rest small; and by how much a step of the search may change it.
-_LEAST_FACTOR, _LARGEST_FACTOR, _LARGEST_STEP = 1e-3, 1e12, 100.0
+# rest small.
+_LEAST_FACTOR, _LARGEST_FACTOR = 1e-3, 1e12
 # Ridges that are compared for the scale of the residuals, over the mean of |z|^2.
 _SCALE_RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 # Standard errors by which the likelihood must be greater with a scale than without.
@@ -81,6 +82,18 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     return match_temperature(values, targets, w)
 
 
+def match_temperature(values: Array, targets: Array, weights: Array | None = None) -> float:
+    r"""The factor :math:`a \ge 0` that brings ``softmax(a * values)`` nearest to the probabilities ``targets``.
+
+    In cross-entropy, which is convex in :math:`a`: the mean of the values under the probabilities is that under the
+    targets.
+    """
+    xp = namespace(values)
+    w = xp.ones_like(values[:, 0]) if weights is None else weights
+    wanted = float(w @ xp.sum(targets * values, axis=1))
+    return _factor(values, wanted, lambda p: float(w @ xp.sum(p * values, axis=1)))
+
+
 def match_confidence(values: Array, codes: Array, weights: Array | None = None) -> float:
     r"""The factor :math:`a` at which the largest of ``softmax(a * values)`` is, on average, as high as it is right.
 
@@ -91,55 +104,22 @@ def match_confidence(values: Array, codes: Array, weights: Array | None = None) 
     w = xp.ones_like(values[:, 0]) if weights is None else weights
     total = float(xp.sum(w))
     right = float(w @ xp.astype(xp.argmax(values, axis=1) == codes, w.dtype))
-    wanted = (right + 1.0) / (total + 2.0)
-    size = _largest_deviation(values)
+    return _factor(values, total * (right + 1.0) / (total + 2.0), lambda p: float(w @ xp.max(p, axis=1)))
+
+
+def _factor(values: Array, wanted: float, of: Callable[[Array], float]) -> float:
+    """The factor :math:`a` at which a function ``of`` the probabilities ``softmax(a * values)``, which rises with
+    :math:`a`, is ``wanted``."""
+    xp = namespace(values)
+    # in units of the values, so that their size does not matter: the largest distance from the mean of the row
+    size = float(xp.max(xp.abs(values - xp.mean(values, axis=1)[:, None])))
     if size == 0:
         return 1.0
-    low, high = math.log(_LEAST_FACTOR / size), math.log(_LARGEST_FACTOR / size)
-    # the mean of the largest probability rises with the factor
-    while high - low > 1e-8:
-        middle = (low + high) / 2
-        stated = float(w @ xp.max(softmax(math.exp(middle) * values), axis=1)) / total
-        low, high = (middle, high) if stated < wanted else (low, middle)
-    return math.exp((low + high) / 2)
 
+    def missing(a: float) -> float:
+        return wanted - of(softmax(a * values))
 
-def _largest_deviation(values: Array) -> float:
-    """Largest distance of a value from the mean of its row."""
-    xp = namespace(values)
-    return float(xp.max(xp.abs(values - xp.mean(values, axis=1)[:, None])))
-
-
-def match_temperature(values: Array, targets: Array, weights: Array | None = None) -> float:
-    r"""The factor :math:`a \ge 0` that brings ``softmax(a * values)`` nearest to the probabilities ``targets``.
-
-    In cross-entropy, which is convex in :math:`a`: safeguarded Newton steps find the minimum.
-    """
-    xp = namespace(values)
-    w = xp.ones_like(values[:, 0]) if weights is None else weights
-    truth = float(w @ xp.sum(targets * values, axis=1))
-    # in units of the values, so that their size does not matter
-    size = _largest_deviation(values)
-    if size == 0:
-        return 1.0
-    unit = 1.0 / size
-    low, high, a = 0.0, _LARGEST_FACTOR * unit, unit
-    for _ in range(200):
-        p = softmax(a * values)
-        mean = xp.sum(p * values, axis=1)
-        slope = truth - float(w @ mean)
-        curvature = float(w @ (xp.sum(p * values * values, axis=1) - mean * mean))
-        low, high = (a, high) if slope > 0 else (low, a)
-        step = slope / curvature if curvature > 0 else 0.0
-        new = a + step
-        # Newton inside the bracket and not too far, else the (geometric) middle of what is near
-        top = min(high, _LARGEST_STEP * a)
-        if not low < new < top:
-            new = (max(low, _LEAST_FACTOR * unit) * top) ** 0.5
-        if abs(new - a) <= 1e-8 * a or high - low <= 1e-8 * high:
-            return new
-        a = new
-    return a
+    return falling_root(missing, 1 / size, _LEAST_FACTOR / size, _LARGEST_FACTOR / size)
 
 
 def fit_intervals(held_out: HeldOut, basis: KernelBasis | GaussianBasis) -> Intervals:
@@ -179,7 +159,7 @@ def _fit_scale(Z: Array, sizes: Array, samples: Samples) -> Solution | None:
     target = xp.log(sizes + offset)[:, None]
     ridges = tuple(unit * ridge for ridge in _SCALE_RIDGES)
     errors = [float(path.error[-1]) for path in loo_paths(Z, target, ridges, w, LooScheme.of(samples))]
-    scale = solve(Z, target, ridges[errors.index(min(errors))], w, samples.groups)
+    scale = solve(Z, target, ridges[errors.index(min(errors))], w, LooScheme.of(samples, limit=samples.n))
     share = w / xp.sum(w)
     gain = _loss(sizes, xp.zeros_like(sizes), share) - _loss(sizes, scale.held_out[:, 0], share)
     mean = float(share @ gain)
