@@ -15,8 +15,8 @@ from fewkern.arrays import storable as registry
 from fewkern.arrays.storable import floats, indices, samples, storable
 from fewkern.datasets import make_banana
 from fewkern.io.archive import Budget
+from fewkern.io.fields import fits
 from fewkern.io.save import Reader, Writer
-from fewkern.io.trial import fits
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ PACKAGES = {
     "tables": None,
 }
 # Of io, what reads and writes model files, and the tests of that; exports have compilers and runtimes to tell on them.
-FILES = ("archive", "records", "save", "steps", "trial")
+FILES = ("archive", "fields", "save", "steps", "trial")
 FILE_TESTS = ("storable", "hostile_files", "save", "saved_pipelines", "limits")
 # A mutant whose tests take this many times as long as without it does not end.
 PATIENCE = 4

@@ -3,8 +3,7 @@
 A rule is made once per selection from the residual matrix and a generator; :meth:`PivotRule.block` returns the next
 samples in order, with the Cholesky factor of their residual matrix, which :class:`Pool` works out.
 
-To add a rule: write the class and give it a name in ``RULES``. Stops, weights, blocks, continuation and the parameter
-``rule`` of the estimators follow.
+To add a rule, write the class and name it in ``RULES``; stops, weights, blocks and continuation follow.
 """
 
 from __future__ import annotations
