@@ -185,7 +185,7 @@ def _below_saddle(active: ActiveSet, value: float, lam: float, q: float) -> Acti
     """A point with a lower ``J``, if (8) has come to rest at a saddle; None at a minimum.
 
     (8) stops wherever the gradient vanishes. From a saddle it goes on along the direction of most negative curvature,
-    either way, at most until the first component is zero, which then is dropped.
+    or against it, at most until the first component is zero, which then is dropped.
     """
     if q >= 1 or not active.size:
         return None
@@ -196,13 +196,13 @@ def _below_saddle(active: ActiveSet, value: float, lam: float, q: float) -> Acti
         return None
     V = np.linalg.eigh(H)[1]
     best, lowest = None, value * (1 - _MIN_CHANGE_IN_EPS * eps(active.W))
-    for way in (V[:, 0], -V[:, 0]):
-        shrinking = np.maximum(-way, 0.0) / size
-        reach = float(np.max(shrinking))
-        length = 1.0 / reach if reach > 0 else float(np.max(size))
+    for direction in (V[:, 0], -V[:, 0]):
+        shrinkage = np.maximum(-direction, 0.0) / size
+        fastest = float(np.max(shrinkage))
+        length = 1.0 / fastest if fastest > 0 else float(np.max(size))
         for _ in range(_SADDLE_HALVINGS):
-            ahead = np.where(length * shrinking >= 1, 0.0, size + length * way)
-            found = active.at(active.W * (ahead / size)[:, None])
+            moved = np.where(length * shrinkage >= 1, 0.0, size + length * direction)
+            found = active.at(active.W * (moved / size)[:, None])
             reached = found.objective(lam, q)
             if reached < lowest:
                 best, lowest = found, reached
