@@ -325,7 +325,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         if self.n_vectors is not None:
             sizes: tuple[int, ...] = (int(min(self.n_vectors, limit or self.n_vectors)),)
         else:
-            most = MAX_VECTORS if len(self.classes_) == 2 else MAX_VECTORS_MULTICLASS
+            most = MAX_VECTORS if self.classes_.shape[0] == 2 else MAX_VECTORS_MULTICLASS
             sizes = tuple(range(1, int(limit or most) + 1))
         fitted = fit_fisher(self, population, ForwardFamily(sizes))
         largest = self.path_.axes["n_vectors"][-1]
