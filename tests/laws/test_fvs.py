@@ -14,11 +14,12 @@ from fewkern.core.samples import Samples
 from fewkern.kernels import Gaussian, Polynomial, Precomputed
 from fewkern.select.axes import Spread, discriminant_axes, principal_axes
 from fewkern.select.leave_one_out import loo_paths, solve
+from fewkern.select.rules import RULES
 from fewkern.select.selection import SelectionRule, select_vectors
 from tests.oracles import fvs
 
 seeds = st.integers(0, 2**31 - 1)
-rules = st.sampled_from(["gain", "greedy", "random", "uniform"])
+rules = st.sampled_from(sorted(RULES))
 blocks = st.integers(1, 20)
 widths = st.floats(0.2, 3.0)
 

@@ -1,4 +1,4 @@
-"""The shape of the package stays what DESIGN asks for."""
+"""The shape of the package stays what ARCHITECTURE asks for."""
 
 import pytest
 from sklearn.base import is_regressor

@@ -242,6 +242,8 @@ def _kernel(g: Graph, part: Sum, z: Value) -> Value:
     x, y = z.pairs(), g.number(part.vectors[None, :, :])
     if part.kind == "laplacian":
         return (-g.add("Abs", x - y).sum(2)).exp()
+    if part.kind != "spline":
+        raise ValueError(f"to_onnx: kernels of the kind {part.kind!r} are not written.")
     low = x.at_most(y).at_least(0.0)
     xy = x * y
     slope = (x + y) * 0.5 - low / 3.0

@@ -262,6 +262,8 @@ def _kernels(part: Sum, chain: _Chain, z: list[str], linear: list[str]) -> list[
     gaps = [[f"({x} - {_number(v)})" for x, v in zip(z, row)] for row in part.vectors]
     if part.kind == "laplacian":
         exponents = [f"-({_total([f'abs{gap}' for gap in row])})" for row in gaps]
+    elif part.kind != "gaussian":
+        raise ValueError(f"to_sql: kernels of the kind {part.kind!r} are not written.")
     else:
         narrow = np.ones(len(gaps)) if part.narrow is None else part.narrow
         exponents = [
