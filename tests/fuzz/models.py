@@ -168,7 +168,7 @@ def answers(model: Any, X: Any) -> dict[str, Any]:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for method in METHODS if isinstance(model, BaseEstimator) else FUNCTIONS:
-            if hasattr(model, method):
+            if hasattr(type(model), method) and hasattr(model, method):
                 found[method] = _said(model, getattr(model, method), X)
         if hasattr(model, "inverse_transform"):
             found["inverse_transform"] = _said(model, model.inverse_transform, found["transform"])

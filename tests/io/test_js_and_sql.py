@@ -101,15 +101,27 @@ def test_sql_without_a_column_is_null_in_sqlite(frame):
     assert [(label,) for label in table.predict(named[:5])] == run_sql(
         [to_sql(table)], list(rows), rows.values.tolist()
     )
-    for name in ('the "size"', "grade"):
-        rest = rows.drop(columns=name)
-        assert run_sql([to_sql(table)], list(rest), rest.values.tolist()) == [(None,)] * 5
+    rest = rows.drop(columns='the "size"')
+    assert run_sql([to_sql(table)], list(rest), rest.values.tolist()) == [(None,)] * 5
+
+
+def test_sql_of_columns_whose_names_are_numbers():
+    """A cell may be equal to the name of its column."""
+    pandas = pytest.importorskip("pandas")
+    X, y = make_sinc(60)
+    X = pandas.DataFrame({"0": np.round(3 * X[:, 0]) % 2, "2019": X[:, 0]})
+    model = KernelRegressor(n_vectors=4).fit(X, y)
+    (found,) = zip(*run_sql([to_sql(model)], list(X), X.values.tolist()))
+    np.testing.assert_allclose(found, model.predict(X), atol=1e-10)
 
 
 def test_js_refuses_a_text_in_place_of_a_number(frame, tmp_path):
     data, y = frame
     model = fewkern.TableModel(max_vectors=4, holdout=0).fit(data.assign(y=y), "y")
     wrong = data[:1].astype(object)
+    for missing in ("", " ", "NaN"):
+        wrong.iloc[0, 0] = missing
+        assert run_js(tmp_path, model, wrong, ["label"])["label"] == model.predict(wrong)
     wrong.iloc[0, 0] = "1,5 EUR"
     with pytest.raises(AssertionError, match='column the "size": 1,5 EUR is no number'):
         run_js(tmp_path, model, wrong, ["label"])

@@ -12,9 +12,11 @@ function inputs(x) {
   }
   return model.columns.map((name, i) => {
     const value = row[i], texts = model.texts[i];
-    if (value === null || value === undefined || value === "") return NaN;
-    if (texts !== undefined && typeof value === "string") return texts.indexOf(model.trimmed ? value.trim() : value);
-    if (typeof value === "string" && Number.isNaN(+value)) throw new RangeError(`column ${name}: ${value} is no number`);
+    if (value === null || value === undefined) return NaN;
+    if (typeof value !== "string") return +value;
+    if (texts !== undefined) return texts.indexOf(model.trimmed ? value.trim() : value);
+    if (value.trim() === "" || value.trim().toLowerCase() === "nan") return NaN;
+    if (Number.isNaN(+value)) throw new RangeError(`column ${name}: ${value} is no number`);
     return +value;
   });
 }

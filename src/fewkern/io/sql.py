@@ -55,9 +55,10 @@ def to_sql(
     The expression uses ``exp``, ``abs``, ``coalesce``, ``CASE`` and ``CAST``, and refers to the columns of the query
     around it. SQLite has ``exp`` if it was built with its math functions (the command line tool is); elsewhere register
     one: ``connection.create_function("exp", 1, math.exp)``. Tested with SQLite, and tried with DuckDB; PostgreSQL has
-    the same functions and quotes. A column that the table lacks is an error; in SQLite it makes every row ``NULL``.
-    Numbers must be numbers in the table: a text such as "12,34 EUR" is an error or, in SQLite, 12. Densities and the
-    kernel ``LinearSpline`` are refused.
+    the same functions and quotes. A column that the table lacks is an error. SQLite takes its quoted name for a text:
+    a column of numbers that is not there makes every row ``NULL`` (unless its name is a number), one of texts counts as
+    an unknown category. Numbers must be numbers in the table: a text such as "12,34 EUR" is an error or, in SQLite, 12.
+    Densities and the kernel ``LinearSpline`` are refused.
 
     Examples
     --------
@@ -197,7 +198,13 @@ def _cell(name: str) -> str:
 
 
 def _if_there(name: str, expression: str) -> str:
-    """NULL without the column: SQLite takes a quoted name that is no column for a text, which is the name itself."""
+    """A number, NULL without its column: SQLite takes a quoted name that is no column for a text, the name itself."""
+    try:
+        float(name)
+    except ValueError:
+        pass
+    else:  # a cell may be equal to it
+        return expression
     return f"CASE WHEN CAST({_name(name)} AS TEXT) = {_literal(name)} THEN NULL ELSE {expression} END"
 
 
@@ -220,7 +227,7 @@ def _features(inputs: Inputs, names: tuple[str, ...]) -> list[str]:
             other = "NULL" if np.isnan(unknown) else _number(unknown)
             cases = [f"WHEN {key} THEN {_number(one)}" for key, one in zip(keys, values) if one != unknown]
             looked_up = f"CASE {cell} {' '.join(cases)} ELSE {other} END" if cases else other
-            found.append(looked_up if name in (texts or ()) else _if_there(name, looked_up))
+            found.append(looked_up if texts else _if_there(name, looked_up))
     return found
 
 

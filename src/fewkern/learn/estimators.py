@@ -333,8 +333,8 @@ def _warn_of_rare_classes(model: KernelClassifier, samples: Samples) -> None:
         warnings.warn(
             f"{type(model).__name__}.partial_fit: the first batch has fewer than {_LEAST_CLASS_ROWS} rows of "
             f"{len(rare)} of {len(model.classes_)} classes ({labels}{', ...' if len(rare) > 5 else ''}), and chooses "
-            "all vectors: later rows of these may be predicted badly. Let a batch with rows of all classes come first, "
-            "or pass basis=, the basis_ of a model that was fitted to some rows of every class.",
+            "all vectors: later rows of these may be predicted badly. Let a batch with more of them come first, or "
+            "pass basis=, the basis_ of a model that was fitted to some rows of every class.",
             UserWarning,
             stacklevel=4,
         )

@@ -300,7 +300,9 @@ def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepar
     if fill:
         notes.append("A missing number (NaN; null in JavaScript, NULL in SQL) is replaced by the median of its column.")
     if texts:
-        notes.append("A missing category is a text that is none of the categories.")
+        notes.append(
+            "A missing category is a text that is none of the categories. Blanks around a text count in C and ONNX."
+        )
     if any(isinstance(column, NumberColumn) for column in encoder.columns_):
         notes.append("Numbers are numbers here: a text such as '12,34 EUR' is read by the model in Python only.")
     standard = Standardization(np.asarray(encoder.mean_, float), 1.0 / np.asarray(encoder.scale_, float))
