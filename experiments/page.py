@@ -60,8 +60,8 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto
 h2 { margin-top: 2.6rem; } a { color: #2f6fd0; }
 """
 _COLUMNS = (
-    "The first columns count figures of the tables, the next count claims; <b>old</b> counts results that are older "
-    "than the code."
+    "The first five columns count figures of the tables (better and worse are ours), the next three count claims; "
+    "<b>old</b> counts results that are older than the code."
 )
 _RULE = (
     "A figure is <b>reproduced</b> if it differs from the published one by no more than two standard errors of the "
@@ -170,15 +170,10 @@ def _summary(papers: list[_Paper]) -> str:
                 f'<a href="{paper.name}.html">{html.escape(paper.short)}</a>',
                 *[str(totals[verdict]) for verdict in Verdict],
                 *[str(claims[verdict]) for verdict in _CLAIM_VERDICTS],
-                str(old or ""),
+                str(old),
             ]
         )
-    head = [
-        "paper",
-        *Verdict,
-        *[f"claim {v}" for v in _CLAIM_VERDICTS],
-        "old",
-    ]
+    head = ["paper", *[v.removeprefix("ours ") for v in Verdict], *_CLAIM_VERDICTS, "old"]
     parts = [
         (
             "<p>Every table and figure of the five papers beside ours, one page per paper, made by "
