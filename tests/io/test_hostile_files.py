@@ -188,6 +188,8 @@ def test_what_a_regressor_promises_is_tried(apply, message, tmp_path):
         ),
         (part("_sums", "x"), "the sums of KernelRegressor are none"),
         (part("_sums.log_factor", np.inf), "has sums that it cannot learn from"),
+        (part("vectors_", np.zeros((5, 0))), "has sums that it cannot learn from"),
+        (lambda m: vars(m).pop("novelty_"), "has sums that it cannot learn from|no attribute 'novelty_'"),
         (part("_sums.basis", None), "Sums.basis|sums that it cannot learn from"),
         (part("_sums.statistics.square", np.full(1, np.nan)), "NaN"),
         (part("verbose", "loudly"), "The 'verbose' parameter of KernelRegressor must be"),

@@ -139,6 +139,8 @@ def _try_learning(model: LearningEstimator, X: Any) -> None:
     assert sums is not None
     function = (sums + sums).expansion()
     same = same_basis(sums.basis, model.basis_) and function.n_outputs == model.expansion_.n_outputs
+    # forget looks for rows among the vectors, and among those of the novelty
+    same = same and model.vectors_.shape[1:] == X.shape[1:] and "novelty_" in vars(model)
     if not same or not math.isfinite(sums.factor):
         raise ValueError(f"{type(model).__name__} has sums that it cannot learn from")
     check_answer(function(X), X.shape[0], f"{type(model).__name__}.merge")
