@@ -111,8 +111,9 @@ def test_sql_of_columns_whose_names_are_numbers():
     X, y = make_sinc(60)
     X = pandas.DataFrame({"0": np.round(3 * X[:, 0]) % 2, "2019": X[:, 0]})
     model = KernelRegressor(n_vectors=4).fit(X, y)
-    (found,) = zip(*run_sql([to_sql(model)], list(X), X.values.tolist()))
-    np.testing.assert_allclose(found, model.predict(X), atol=1e-10)
+    rows = [[int(flag), value] for flag, value in X.values.tolist()]  # a whole number is written as the name is
+    (found,) = zip(*run_sql([to_sql(model)], list(X), rows))
+    np.testing.assert_allclose(np.array(found, float), model.predict(X), atol=1e-10)
 
 
 def test_js_refuses_a_text_in_place_of_a_number(frame, tmp_path):
