@@ -46,7 +46,7 @@ def values_of(model):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_shares_add_up_to_the_prediction(name):
+def test_shares_add_up_to_the_prediction_and_files_keep_them(name, tmp_path):
     model = MODELS[name]()
     values = values_of(model)
     for background in (None, X[:20]):
@@ -57,6 +57,8 @@ def test_shares_add_up_to_the_prediction(name):
     assert found.values.shape[:2] == X.shape
     assert 8 < len(model.background_.centers) <= 16
     assert found.feature_names == ("feature 0", "feature 1", "feature 2")
+    again = fk.load(fk.save(model, tmp_path / "model.npz"))
+    assert_array_equal(again.explain(X[:5]).values, model.explain(X[:5]).values)
 
 
 def test_classes_and_columns_have_names():
@@ -82,16 +84,6 @@ def test_other_kernels_are_refused():
 def test_a_background_must_have_the_columns_of_the_fit():
     with pytest.raises(ValueError, match="2 features"):
         fk.KernelRegressor(n_vectors=8).fit(X, NUMBERS).explain(X, X[:, :2])
-
-
-SAVED = ["three classes", "FeatureVectorRegressor", "FeatureVectorPCA", "ForwardKernelFisher", "SVC"]
-
-
-@pytest.mark.parametrize("name", SAVED)
-def test_a_saved_model_explains_the_same(name, tmp_path):
-    model = MODELS[name]()
-    again = fk.load(fk.save(model, tmp_path / "model.npz"))
-    assert_array_equal(again.explain(X[:5]).values, model.explain(X[:5]).values)
 
 
 @pytest.mark.parametrize("name", ["FeatureVectorDiscriminant", "SparseKernelFisher", "KernelRidge"])

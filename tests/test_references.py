@@ -47,20 +47,6 @@ def files():
     return sorted({*named, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {Path(__file__)})
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("(methods A1, B2)", ["A1", "B2"]),
-        ("RSVM; methods part A)", ["part A"]),
-        ("Methods A3.7: and", ["A3.7"]),
-        ("see methods\n    # B5 and B6", ["B5", "B6"]),
-        ("five methods and no label", []),
-    ],
-)
-def test_references_are_recognised(text, found):
-    assert references(text) == found
-
-
 def test_every_reference_resolves():
     known = labels()
     cited = {label: path for path in files() for label in references(path.read_text(encoding="utf-8"))}
