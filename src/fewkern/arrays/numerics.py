@@ -111,7 +111,7 @@ def _unless_constant(found: Array, X: Array) -> Array:
 
 
 def unless_rounding(found: Array, sizes: Array, unit: float | None = None) -> Array:
-    """``found``, but zero where it is no more than rounding of numbers of these ``sizes`` with the round-off ``unit``."""
+    """``found``, but zero where it is no more than rounding of numbers of these ``sizes``, of round-off ``unit``."""
     xp, unit = namespace(found), eps(found) if unit is None else unit
     return xp.where(found <= _ROUNDING * unit * sizes, xp.zeros_like(found), found)
 

@@ -39,7 +39,7 @@ class LinearSolution:
     factor: Array
     """Lower triangular ``R'`` with ``[1 Z]' W [1 Z] + ridge diag(0, 1, .., 1) = R'R``."""
     jitter: float
-    """What rounding made necessary beside the ridge."""
+    """Added to the ridge where rounding made that necessary."""
 
     def in_precision(self, dtype: Any) -> tuple[Array, Array]:
         """``W`` and ``offset`` as numbers of this type: sums are in double precision, models in that of the samples."""
