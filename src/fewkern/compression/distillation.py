@@ -53,10 +53,10 @@ class Imitation:
     """Samples drawn, of which the nearest is crossed with another one: crossings to learn from may lie between the
     samples."""
     drawn_to_judge: int = 128
-    """The same for crossings to be judged by, which must resemble samples; too close to them, the teacher has memorised. With 32
-    vectors for an SVC of digits, pendigits, satimage, image and vowel (two splits of 600 rows each) 6.0% of the
-    decisions differ on new rows; on crossings with 64, 128 and 256 drawn 7.9%, 6.4% and 5.7%. Of digits alone 4.7%,
-    and 5.9%, 4.0% and 3.0%."""
+    """The same for crossings to be judged by, which must resemble samples; too close to them, the teacher has
+    memorised. With 32 vectors for an SVC of digits, pendigits, satimage, image and vowel (two splits of 600 rows each)
+    6.0% of the decisions differ on new rows; on crossings with 64, 128 and 256 drawn 7.9%, 6.4% and 5.7%. Of digits
+    alone 4.7%, and 5.9%, 4.0% and 3.0%."""
     crossing_weight: float = 0.3
     """Weight of a crossing, in samples."""
     half_weight_margin: float = 0.5
@@ -256,7 +256,7 @@ def held_out(codes: Array | None, n: int, rng: np.random.Generator) -> tuple[Any
 def crossings(X: Array, others: Array, codes: Array | None, count: int, drawn: int, rng: np.random.Generator) -> Array:
     """``count`` rows that take every feature from a row of ``X`` or from one of the ``others`` near it.
 
-    Their values therefore occur in the data. The rows of ``X`` are drawn from all classes ``codes`` alike: rare ones count.
+    Their values therefore occur in the data. All classes ``codes`` are drawn alike, so that rare ones count.
     """
     xp, (n, d) = namespace(X), X.shape
     chance = None

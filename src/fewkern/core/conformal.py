@@ -17,7 +17,7 @@ from fewkern.arrays.storable import floats, storable
 from fewkern.core.expansion import KernelBasis, KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 
-# Largest number of scores kept, and how many of them are the smallest and the largest ones; the others are evenly spaced
+# Largest number of scores kept, and how many of them are the smallest and the largest; the others are evenly spaced
 # in rank. A level that falls between two of these is rounded outward, by one share of the spacing at most.
 _KEPT, _TAIL = 2000, 500
 # Slack of a level, so that rounding does not ask for the next larger score.

@@ -1,8 +1,9 @@
 """A kernel, which is a small object with named parameters, and its matrix, which is never formed as a whole.
 
-Some parameters may be *rules* (``length_scale="median"``); :meth:`Kernel.resolve` turns every rule into a number by looking at the
-training samples once, and returns a new kernel, so that what a user passed in never changes. :class:`Parameters`
-follow scikit-learn's protocol, which makes ``kernel__length_scale`` and ``graph__neighbors`` work in a grid search.
+Some parameters may be *rules* (``length_scale="median"``); :meth:`Kernel.resolve` turns every rule into a number by
+looking at the training samples once, and returns a new kernel, so that what a user passed in never changes.
+:class:`Parameters` follow scikit-learn's protocol, so that ``kernel__length_scale`` and ``graph__neighbors`` work in a
+grid search.
 
 A kernel with a derivative sets ``differentiable = True`` and writes ``pullback``.
 """

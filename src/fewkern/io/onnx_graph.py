@@ -20,7 +20,7 @@ def _node(operator: str) -> Callable[[Any, Any], Value]:
 
 
 class Value:
-    """A result in a graph, with which one computes as with an array: every operation is a node."""
+    """A result in a graph, used like an array: every operation adds a node."""
 
     __array_ufunc__ = None  # an array leaves an operation with a value to the value
 

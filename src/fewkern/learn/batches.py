@@ -107,7 +107,7 @@ class Sums:
         found, Z = self.solution(), self.basis.features(samples.X)
         xp = namespace(found.W)
         Z, Y, w = (xp.astype(one, xp.float64, copy=False) for one in (Z, samples.targets, samples.weights))
-        # a row on which alone some direction hangs is predicted by nothing but the constant
+        # a row that alone determines some direction is predicted by the constant
         values = held_out_values(Y, Z @ found.W + found.offset, found.leverage(Z, w), found.offset)
         return HeldOut(xp.astype(values, samples.weights.dtype, copy=False), samples)
 

@@ -38,7 +38,7 @@ _OF_RAREST = 0.05
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user may say to the learner."""
+    """The settings of a user."""
 
     n_vectors: int | None = None
     max_vectors: int | None = None

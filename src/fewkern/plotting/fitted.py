@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 
-# Parts of the range of a feature by which a change of unit may be off.
+# Error allowed in a change of unit, as a fraction of the range of the feature.
 _ROUNDING = 1e-6
 
 

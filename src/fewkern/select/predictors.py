@@ -106,7 +106,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         What :meth:`novelty` reads.
     background_ : Background or None
         What :meth:`explain` compares with: at most 16 weighted centers of the samples, each the mean of five or more
-        (where there are so many). None for sparse samples and kernels other than the Gaussian.
+        (where there are enough). None for sparse samples and kernels other than the Gaussian.
 
     Notes
     -----

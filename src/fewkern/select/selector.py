@@ -271,7 +271,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FeatureVectorPCA:
-        """Fit.
+        """Choose the vectors.
 
         Parameters
         ----------
