@@ -22,7 +22,7 @@ from fewkern.core.samples import Population, Samples
 
 Numbers = np.ndarray[Any, Any]
 Sum = TypeVar("Sum")
-# How many more rows than are wanted a pass brings, so that rows of weight zero seldom make another one necessary.
+# A pass samples this many times the rows that are needed, so that rows of weight zero seldom cost another pass.
 _SPARE = 1.5
 
 

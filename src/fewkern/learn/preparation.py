@@ -46,7 +46,7 @@ def fit_preparation(X: Host, weights: Host, policy: Policy) -> Preparation:
 def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
     """The same map on the range of the rows of ``X``, and a straight line beyond it, which leads away from all rows.
 
-    A model does better with a map that is flat out there. But a sample unlike all rows must not look like the outermost one.
+    A model does better with a map that is flat there. But a sample unlike all rows must not look like the last row.
     """
     knots, values = to_numpy(preparation.knots), to_numpy(preparation.values)
     low, high = np.minimum(X.min(axis=0), knots[0]), np.maximum(X.max(axis=0), knots[-1])

@@ -216,8 +216,8 @@ class GraphEmbedding(Reducer):
 class RecursiveSoftMargin(Reducer):
     r"""Directions that keep close classes apart, whatever far ones do: a transformer (RSM).
 
-    It is :class:`GraphEmbedding` with soft margins: a pair of samples that is far enough apart no longer counts, so a far
-    class or an outlier cannot dominate. One direction after another, each in the complement of those before, minimizes
+    It is :class:`GraphEmbedding` with soft margins: a pair of samples that is far enough apart no longer counts, so a
+    far class or an outlier cannot dominate. One direction after another, each in the complement of those before, minimizes
 
     .. math::
 

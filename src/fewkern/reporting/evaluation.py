@@ -234,7 +234,7 @@ class Predictions:
 
     @property
     def rare(self) -> tuple[Any, Array, Array] | None:
-        """The rarer of two classes, which rows have it, and its probabilities, where there are such."""
+        """The rarer of two classes, which rows have it, and its probabilities, where they exist."""
         if self.classes is None or self.probabilities is None or (k := rarer(self.truth, self.classes)) is None:
             return None
         return self.classes[k], self.truth == self.classes[k], self.probabilities[:, k]

@@ -175,7 +175,7 @@ class Subject:
 
     @property
     def moved(self) -> bool:
-        """Whether the vectors were moved, so that they are no samples."""
+        """Whether the vectors were moved, so that they are no longer samples."""
         return vectors_moved(self.core)
 
     @property
