@@ -1,6 +1,6 @@
 """From a resolved job to a fitted model and its facts: the error on held-out rows, then the fit to all rows.
 
-Of a table that does not fit into memory rows are drawn. What columns and target are is decided on them, by the same
+From a table that does not fit into memory, rows are drawn. They decide what columns and target are, by the same
 functions as for a table in memory, and some of them are held out. All others are fitted, part by part.
 """
 
