@@ -198,8 +198,8 @@ class IntervalRegressor:
         The ends are quantiles of the errors on rows held out, with their sign: about as many targets lie below the
         interval as above it, also where large errors are mostly on one side. Where errors are clearly larger in some
         places than in others, so is the interval. This holds on average over new samples that are like the training
-        samples, for every output by itself. Where there are too few held-out rows for each side by itself (for 90%: fewer
-        than 19), the ends lie symmetrically about the prediction.
+        samples, for every output by itself. With too few held-out rows for each side by itself (for 90%: fewer than
+        19), the ends lie symmetrically about the prediction.
 
         Parameters
         ----------

@@ -34,8 +34,8 @@ from fewkern.core.statistics import ridge_factor
 
 # Errors of at most this many outputs are summed one output at a time; of more by one matrix product.
 _MAX_LOOP_OUTPUTS = 3
-# Largest number of rows that are left out one by one: models are fitted to all rows, and these compare the models. With half as
-# many, paths of hundreds of vectors ended too early on one of five large tables. Groups are all left out
+# Largest number of rows that are left out one by one: models are fitted to all rows, and these compare the models.
+# With half as many, paths of hundreds of vectors ended too early on one of five large tables. Groups are all left out
 # (methods F9).
 MAX_LOO_ROWS = 5000
 # Leverage of a row counts as one within this many units of rounding.
