@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +74,6 @@ CHOICES = (
     "bandwidth_",
     "alpha_",
     "n_components_",
-    "chosen_",
-    "preparation_",
     "stop_",
     "held_out_error_",
 )
@@ -156,7 +154,7 @@ def rounded(value: float) -> float | str:
     return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else str(float(value))
 
 
-def plain(value: Any, name: str, depth: int = 3) -> Iterator[tuple[str, Any]]:
+def plain(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Names and plain values of what an attribute holds; of more than three numbers the least, median and largest."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
@@ -166,30 +164,16 @@ def plain(value: Any, name: str, depth: int = 3) -> Iterator[tuple[str, Any]]:
         yield name, str.__str__(value)
     elif isinstance(value, float):
         yield name, rounded(value)
-    elif isinstance(value, dict) and depth:
+    elif isinstance(value, np.ndarray):
+        several = value.ravel() if value.size <= 3 else np.quantile(value, [0.0, 0.5, 1.0])
+        yield name, [rounded(float(number)) for number in several]
+    elif isinstance(value, dict):
         for key, entry in value.items():
-            yield from plain(entry, f"{name}.{key}", depth - 1)
-    elif isinstance(value, (list, tuple, np.ndarray)):
-        array = np.asarray(value) if _is_numeric(value) else None
-        if array is not None:
-            several = array.ravel() if array.size <= 3 else np.quantile(array, [0.0, 0.5, 1.0])
-            yield name, [rounded(float(number)) for number in several]
-        elif depth:
-            yield name, len(value)
-            for i, entry in enumerate(value[:10]):
-                yield from plain(entry, f"{name}.{i}", depth - 1)
-    else:
+            yield from plain(entry, f"{name}.{key}")
+    else:  # a kernel
         yield name, type(value).__name__
-        if is_dataclass(value) and depth:
-            for field in fields(value):
-                yield from plain(getattr(value, field.name), f"{name}.{field.name}", depth - 1)
-
-
-def _is_numeric(value: Any) -> bool:
-    try:
-        return np.asarray(value).dtype.kind in "iuf"
-    except ValueError:  # entries of several shapes
-        return False
+        for field in fields(value):
+            yield from plain(getattr(value, field.name), f"{name}.{field.name}")
 
 
 def decisions(model: Any, prefix: str = "") -> dict[str, Any]:
