@@ -31,7 +31,7 @@ class Layout:
     """What the columns of a block are, and how its rows become samples."""
 
     name: str
-    """Of the estimator, for messages."""
+    """Name of the estimator, for messages."""
     targets: Literal["labels", "numbers"] | None
     weighted: bool
     n_all: int
@@ -98,7 +98,7 @@ class _Survey:
     masses: dict[Any, float]
     """Weight of every class."""
     rows: Samples
-    """Those of the smallest keys."""
+    """The rows of the smallest keys."""
 
     def __add__(self, other: _Survey) -> _Survey:
         masses = dict(self.masses)

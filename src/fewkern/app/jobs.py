@@ -135,7 +135,7 @@ class Tally:
 
     @classmethod
     def of(cls, model: TableModel, frame: Any, columns: dict[str, Any]) -> Tally:
-        """Of a table that has the target, and the columns of its predictions."""
+        """The tally of a table that has the target, and of the columns of its predictions."""
         # one figure for several targets would add up different units
         if model.task_ not in ("classify", "regress") or len(model.targets) > 1 or model.target_ not in frame.columns:
             return cls()

@@ -58,11 +58,11 @@ class Partitions:
     columns: tuple[Any, ...]
     """Dask arrays of n rows, in the same blocks."""
     names: tuple[str, ...] | None
-    """Of the features, where the samples came as a data frame."""
+    """Names of the features, where the samples came as a data frame."""
     given: tuple[Any, ...]
     """The collections as they came, to name a partition that fails."""
     checksums: dict[int, int] = field(default_factory=dict)
-    """Of every block, by the number of its first row, once a pass has been made over them."""
+    """Checksum of every block, by the number of its first row, once a pass has been made over them."""
 
     @classmethod
     def of(cls, name: str, X: Any, *columns: Any) -> Partitions:

@@ -111,7 +111,7 @@ class Teacher:
     values: Callable[[Array], Array]
     """From rows to the values to be imitated, ``(n, q)``."""
     vectors: Array | None
-    """Of a sum of kernels; None where only the values are known."""
+    """Vectors of a sum of kernels; None where only the values are known."""
     scores: ClassScores | None = None
     """From these values to classes; None where the values themselves count."""
     decide: Callable[[Array], Array] | None = None

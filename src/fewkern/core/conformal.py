@@ -65,7 +65,7 @@ class HeldOutScores:
 
     @classmethod
     def of(cls, scores: Array, weights: Array | None = None, groups: Array | None = None) -> HeldOutScores:
-        """Of the scores of ``n`` samples; ``groups`` are whole numbers, equal for samples left out together."""
+        """From the scores of ``n`` samples; ``groups`` are whole numbers, equal for samples left out together."""
         xp, n = namespace(scores), int(scores.shape[0])
         w = xp.ones_like(scores) if weights is None else weights
         order = xp.argsort(scores, stable=True)

@@ -117,7 +117,7 @@ class Kernel(Parameters, ABC):
         )
 
     def _label(self) -> str:
-        """Its name in messages."""
+        """Name of the kernel in messages."""
         return repr(self)
 
     @abstractmethod

@@ -91,7 +91,7 @@ class Statistics:
 
     @classmethod
     def of(cls, Z: Array, Y: Array, weights: Array) -> Statistics:
-        """Of some rows. The sums are in double precision, whatever the rows are: there may be a billion of them."""
+        """Sums over some rows, in double precision, whatever the rows are: there may be a billion of them."""
         xp = namespace(Z)
         Z, Y, weights = (xp.astype(one, xp.float64, copy=False) for one in (Z, Y, weights))
         design = xp.concat([xp.ones_like(Z[:, :1]), Z], axis=1)

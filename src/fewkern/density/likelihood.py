@@ -105,7 +105,7 @@ class EMFit:
     mixture: RoundMixture
     n_iter: int
     rise: float
-    """Of the mean log density in the last iteration."""
+    """Rise of the mean log density in the last iteration."""
     stop: Stop
     """CONVERGED or MAX_ITER."""
 

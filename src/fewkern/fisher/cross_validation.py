@@ -281,11 +281,11 @@ class _HeldOutFold:
 
     path: Iterator[Discriminant]
     targets: FisherTargets
-    """Those of the samples that the models are trained on."""
+    """Targets of the samples that the models are trained on."""
     rows: Array
     """The held-out samples."""
     K: Array
-    """Their kernel columns."""
+    """Kernel columns of the held-out samples."""
 
     @classmethod
     def of(

@@ -59,7 +59,7 @@ class Fixed:
     """The input of every feature."""
     shift: Vector
     exponent: Integers
-    """Of every feature: ``(x - shift) * 2**exponent``."""
+    """Power of two of every feature: ``(x - shift) * 2**exponent``."""
     fill: Integers | None
     """In place of a missing number; None: there is none."""
     bends: tuple[tuple[Integers, Integers], ...]

@@ -154,7 +154,7 @@ class Plan:
     inputs: Inputs | None = None
     """None: the inputs are the features."""
     coverage: float | None = None
-    """Of the intervals or sets of classes that a file also computes."""
+    """Coverage of the intervals or sets of classes that a file also computes."""
     bounds: Bounds | None = None
     set_threshold: float | None = None
     """A set holds the classes whose probability is at least one minus this, and the most probable one."""
@@ -266,7 +266,7 @@ class Learning:
     ridge: float
     """An entry of a row that is added for one coefficient at a time."""
     factor: float
-    """Of the softmax of a classifier."""
+    """Factor of the softmax of a classifier."""
 
 
 def learning(model: Any, caller: str) -> Learning:

@@ -67,7 +67,7 @@ class Sums:
         return replace(self, statistics=self.statistics + FeatureSums(self.basis)(samples))
 
     def without(self, samples: Samples) -> Sums | None:
-        """Of the other rows; None where no rows could have such sums."""
+        """The sums of the other rows; None where no rows could have such sums."""
         left = self.statistics - FeatureSums(self.basis)(samples)
         if not is_possible(left, self.statistics, eps(samples.weights)):
             return None
@@ -91,7 +91,7 @@ class Sums:
 
     @property
     def factor(self) -> float:
-        """Of the softmax: the geometric mean over the batches."""
+        """Factor of the softmax: the geometric mean over the batches."""
         return math.exp(self.log_factor / self.weight)
 
     def solution(self) -> LinearSolution:

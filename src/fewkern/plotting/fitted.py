@@ -26,7 +26,7 @@ class FittedModel:
     X: Any
     """The samples as it sees them, None if none were given."""
     names: list[str]
-    """Of the features that it sees."""
+    """Names of the features that it sees."""
     labels: list[str]
     """What the axes of a picture show: the names, and, where a step has changed more than the unit, that step."""
     shift: np.ndarray

@@ -220,7 +220,7 @@ class Predictions:
     truth: Array
     predicted: Array
     probabilities: Array
-    """Of every class; None where the model states none."""
+    """Probabilities of every class; None where the model states none."""
     how: str
     """"held out" (the model's own record), "refitted" (by a copy), "new" or "fitted" (optimistic)."""
     train: Array

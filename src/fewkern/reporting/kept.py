@@ -145,7 +145,7 @@ class Vectors:
     """The vectors of a model."""
 
     table: Table
-    """Those of the largest coefficients, in the cells and units of the table."""
+    """The vectors of the largest coefficients, in the cells and units of the table."""
     total: int
     moved: bool
     assigned: int

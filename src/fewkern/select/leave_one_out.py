@@ -71,7 +71,7 @@ class GroupBlocks:
 
     @classmethod
     def of(cls, groups: Array) -> GroupBlocks:
-        """Of whole numbers, equal for samples of one group."""
+        """Blocks from group numbers, equal for samples of one group."""
         members: dict[int, list[int]] = {}
         for i, g in enumerate(to_numpy(groups).tolist()):
             members.setdefault(g, []).append(i)
@@ -311,7 +311,7 @@ def group_residuals(Q: Array, T: Array, groups: GroupBlocks) -> Array:
 
 
 def _by_block(Q: Array, T: Array, groups: GroupBlocks) -> Iterator[tuple[Block, Array, Array, Iterator[Array]]]:
-    """Of every block, turned by ``U`` with ``Q_g = U R``: ``y - U U'y``, and the residuals of ``U'y`` by column."""
+    """For every block, turned by ``U`` with ``Q_g = U R``: ``y - U U'y``, and the residuals of ``U'y`` by column."""
     xp, t = namespace(Q), Q.T @ T
     for block in groups.blocks:
         own = block.take(T)

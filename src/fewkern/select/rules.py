@@ -46,7 +46,7 @@ class Pivots:
     samples: list[int]
     factor: Array
     panel: Array | None = None
-    """Their columns of ``G``, where the search for them has computed these already."""
+    """Columns of ``G`` of the pivots, where the search for them has computed these already."""
 
     def head(self, count: int) -> Pivots:
         """The first ``count`` of them."""

@@ -62,7 +62,7 @@ class FittedTable:
     kept: Array | None
     """Which of the rows in memory became vectors, or where these started; None where that is not known."""
     seconds: tuple[float, ...]
-    """Of the check on rows held out, if there was one, and of the fit."""
+    """Seconds of the check on rows held out, if there was one, and of the fit."""
     held_out: HeldOutRows | None = None
     judgement: Judgement | None = None
     notes: tuple[str, ...] = ()

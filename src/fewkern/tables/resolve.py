@@ -46,7 +46,7 @@ class Request:
     random_state: Any = 0
     verbose: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
-    """Of the estimator."""
+    """Parameters of the estimator."""
     groups: Any = None
     weights: Any = None
     """Names of columns, or a label and a number per row."""
