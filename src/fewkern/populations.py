@@ -111,7 +111,7 @@ class _Survey:
         return _Survey(self.limit, self.count + other.count, masses, replace(self.rows, **both)).cut()
 
     def cut(self) -> _Survey:
-        """With at most ``limit`` rows, and two of every class."""
+        """The survey with at most ``limit`` rows, and two of every class."""
         labels = self.rows.targets if self.masses else None
         return replace(self, rows=self.rows.take(smallest_keys(row_keys(self.rows.rows), labels, self.limit)))
 

@@ -109,13 +109,13 @@ class Teacher:
     """A fitted function to be imitated, and its known properties."""
 
     values: Callable[[Array], Array]
-    """From rows to the values to be imitated, ``(n, q)``."""
+    """Maps rows to the values to be imitated, ``(n, q)``."""
     vectors: Array | None
     """Vectors of a sum of kernels; None where only the values are known."""
     scores: ClassScores | None = None
-    """From these values to classes; None where the values themselves count."""
+    """Maps these values to classes; None where the values themselves count."""
     decide: Callable[[Array], Array] | None = None
-    """From rows to numbers of classes, where the values do not decide."""
+    """Maps rows to numbers of classes, where the values do not decide."""
     widths: Any = None
     """Widths of its Gaussians, one or one per prepared column; None for other functions."""
     function: Function | None = None
@@ -288,7 +288,7 @@ class _Test:
 
     @classmethod
     def of(cls, teacher: Teacher, X: Array, codes: Array | None = None) -> _Test:
-        """On given rows; ``codes`` are the classes of the rows that these stand for."""
+        """A test on given rows; ``codes`` are the classes of the rows that these stand for."""
         values = teacher.values(X)
         found = teacher.decisions(X, values)
         if found is None:
@@ -330,7 +330,7 @@ class _Student:
 
     @classmethod
     def of(cls, teacher: Teacher, lesson: Rows, seed: int) -> _Student:
-        """In the metric of the teacher's Gaussians; where it has none, in one that the learner finds.
+        """The start in the metric of the teacher's Gaussians; where it has none, in one that the learner finds.
 
         A sum of Gaussians has no linear part; other functions may have one.
         """
@@ -352,7 +352,7 @@ class _Student:
 
     @classmethod
     def _measured(cls, columns: Preparation, axes: Host, scales: Host, directions: Host, seed: int) -> _Student:
-        """With some widths as the unit of every column."""
+        """The start with some widths as the unit of every column."""
         # the inverse width of an irrelevant column may be near zero: its unit needs a bound
         unit = np.maximum(scales, scales.max() / 1e3) / IMITATION.unit_widths
         start = Start(np.log(scales / unit), IMITATION.start_ridge, seed)

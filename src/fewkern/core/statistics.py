@@ -137,7 +137,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class FeatureSums:
-    """From a block of rows to the sums of its features and targets, on whatever worker has the block."""
+    """Turns a block of rows into sums of its features and targets, on whatever worker has the block."""
 
     basis: KernelBasis | GaussianBasis
     targets: Callable[[Samples], Samples] = with_targets

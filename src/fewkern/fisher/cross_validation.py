@@ -78,7 +78,7 @@ class Selected:
     """The setting that cross-validation selected."""
 
     candidates: Candidates
-    """With the selected kernel."""
+    """Candidates with the selected kernel."""
     setting: float
     trace: Path
     held_out: HeldOut | None = None

@@ -261,7 +261,7 @@ class ActiveSet:
         return self.take(np.flatnonzero(mask))
 
     def join(self, N: Array, W: Array) -> ActiveSet:
-        """With the components ``N`` at ``W`` appended."""
+        """The active set with the components ``N`` at ``W`` appended."""
         return ActiveSet.of(self.problem, np.concatenate([self.S, N]), np.concatenate([self.W, W]))
 
     def sorted(self) -> ActiveSet:

@@ -77,7 +77,7 @@ class CWriter:
         return "\n".join([head, *self.constants, *c_loops(functions, n, self.words["T"]), functions])
 
     def _more(self) -> None:
-        """For writers that add functions."""
+        """Hook for writers that add functions."""
 
     def _formats(self) -> list[str] | None:
         """What ``x`` holds, where these are whole numbers."""

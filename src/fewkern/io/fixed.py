@@ -61,7 +61,7 @@ class Fixed:
     exponent: Integers
     """Power of two of every feature: ``(x - shift) * 2**exponent``."""
     fill: Integers | None
-    """In place of a missing number; None: there is none."""
+    """What takes the place of a missing number; None: no number may be missing."""
     bends: tuple[tuple[Integers, Integers], ...]
     directions: Integers
     """``(r, d)``; products lose ``turn_shift`` bits before they are added up, and their sums ``direction_shift``."""

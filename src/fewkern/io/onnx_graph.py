@@ -48,7 +48,7 @@ class Value:
         return self.graph.add("ReduceMax", self, axes=[1], keepdims=1)
 
     def pairs(self) -> Value:
-        """With a second dimension for vectors."""
+        """The value with a second dimension for vectors."""
         return self.graph.add("Unsqueeze", self, self.graph.axes(1))
 
 

@@ -270,7 +270,7 @@ class Learning:
 
 
 def learning(model: Any, caller: str) -> Learning:
-    """Where a fitted model of the learner goes on, as its ``partial_fit`` does; ``caller`` begins error messages."""
+    """The sums from which a fitted learner continues, as its ``partial_fit`` does; ``caller`` begins error messages."""
     name = type(model).__name__
     if not isinstance(model, (KernelClassifier, KernelRegressor)):
         raise TypeError(

@@ -48,7 +48,7 @@ class Sums:
 
     @classmethod
     def of(cls, basis: Basis, alpha: float, samples: Samples) -> Sums:
-        """After a first batch."""
+        """The sums after a first batch."""
         return cls(basis, alpha, FeatureSums(basis)(samples))
 
     def __add__(self, other: Sums) -> Sums:
@@ -63,7 +63,7 @@ class Sums:
         )
 
     def with_batch(self, samples: Samples) -> Sums:
-        """After another batch, with targets."""
+        """The sums after another batch, with targets."""
         return replace(self, statistics=self.statistics + FeatureSums(self.basis)(samples))
 
     def without(self, samples: Samples) -> Sums | None:
@@ -76,7 +76,7 @@ class Sums:
         return replace(self, statistics=replace(left, square=square))
 
     def judged(self, weight: float, error: float, factor: float = 1.0) -> Sums:
-        """With the leave-one-out error of another batch added."""
+        """The sums with the leave-one-out error of another batch added."""
         return replace(
             self,
             weight=self.weight + weight,

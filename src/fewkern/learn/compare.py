@@ -77,7 +77,7 @@ class Sizes:
 
     @classmethod
     def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
-        """For ``n`` rows; ``fixed`` and ``most`` are the parameters n_vectors and max_vectors."""
+        """The sizes for ``n`` rows; ``fixed`` and ``most`` are the parameters n_vectors and max_vectors."""
         cap = max(1, min(n, int(1.25 * policy.share * n)))
         still = {min(m, cap) for m in policy.still}
         if fixed is not None:

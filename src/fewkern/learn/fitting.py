@@ -54,7 +54,7 @@ class Fitted:
     expansion: GaussianExpansion | KernelExpansion
     sums: Sums
     held_out: HeldOut
-    """At settings that other rows chose."""
+    """Predictions at settings that other rows chose."""
     novelty: Novelty | None
     path: Path | None
     origin: str

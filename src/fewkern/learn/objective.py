@@ -103,7 +103,7 @@ class Rows:
     """The linear features are ``T @ axes``, shape ``(d, p)``."""
     groups: Host | None = None
     cells: Cells | None = None
-    """Where the rows lie between the knots of a warp."""
+    """Positions of the rows between the knots of a warp."""
 
     @property
     def n(self) -> int:

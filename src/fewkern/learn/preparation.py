@@ -138,7 +138,7 @@ class _Scale:
 
 @dataclass(frozen=True)
 class Cells:
-    """Where values lie between the knots of their columns."""
+    """Positions of values between the knots of their columns."""
 
     place: Host
     """Position of the piece in the raveled pieces ``(k - 1, c)``, shape ``(n, c)``."""

@@ -39,7 +39,7 @@ class Start:
     ridge: float
     seed: int
     warp: Warp | None = None
-    """Where the warp of vectors that move by the labels begins; None if there is none."""
+    """The initial warp of vectors that move by the labels; None if there is none."""
 
     def geometry(self, rows: Rows, size: int) -> tuple[Geometry, Host]:
         """A geometry whose vectors are samples, spread out in the metric, and the positions of these samples."""

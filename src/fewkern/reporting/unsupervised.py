@@ -136,7 +136,7 @@ class DensityShape:
     """A density, in the units of the table where that is possible."""
 
     how: str
-    """As in :class:`Reduction`."""
+    """How the rows relate to the model, as in :class:`Reduction`."""
     mixture: KernelMixture
     columns: tuple[str, ...]
     """One per column of the mixture."""

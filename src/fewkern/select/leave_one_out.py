@@ -120,7 +120,7 @@ class LooScheme:
 
     @classmethod
     def of(cls, samples: Samples, folds: Array | None = None, limit: int | None = None) -> LooScheme:
-        """For samples with or without groups, and the number of a fold for each of them.
+        """The scheme for samples with or without groups, and the number of a fold for each of them.
 
         Of samples without either at most ``limit`` are left out, ``MAX_LOO_ROWS`` by default.
         """

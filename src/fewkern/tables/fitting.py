@@ -276,10 +276,10 @@ def _places(known: Array, rows: Any) -> Array | None:
 
 @dataclass(frozen=True)
 class _PartReader:
-    """From a part of the table to features, targets and weights; rows that are not fitted have the weight zero."""
+    """Turns a part of the table into features, targets and weights; rows that are not fitted have the weight zero."""
 
     job: Job
-    """With a single target, which stands in for those that are missing."""
+    """A job with a single target, which stands in for those that are missing."""
     encoder: TableEncoder
     classes: Any
     """All that are known; None where the targets are numbers."""

@@ -203,7 +203,7 @@ def _judge_several(held_out: HeldOutRows, means: Array, linear: Any, names: tupl
 def judge_held_out(
     task: str, held_out: HeldOutRows, training: tuple[Array, Any], linear: Any, labels: Any
 ) -> Judgement:
-    """By task: ``training`` are targets and weights of the fitted rows, ``labels`` classes or names of targets."""
+    """Judge by task; ``training``: targets and weights of the fitted rows, ``labels``: classes or names of targets."""
     y, weights = training
     if task == "classify":
         known, codes = np.unique(y, return_inverse=True)
