@@ -2,7 +2,6 @@
 
 import importlib
 import re
-from collections import Counter
 from pathlib import Path
 from pydoc import locate
 
@@ -18,21 +17,10 @@ def listed():
     return re.findall(r"^   ([A-Za-z_.]+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
-def public():
-    """Public names; what the package itself exports has no module in front."""
-    own = {name for name in fewkern.__all__ if name != "__version__" and name not in MODULES}
-    names = {f"{prefix}.{name}" for prefix, module in MODULES.items() for name in module.__all__}
-    return own | {name for name in names if name.split(".")[1] not in own}
-
-
-def test_every_public_name_is_listed():
-    assert public() - set(listed()) == set()
-
-
-def test_no_name_is_listed_twice():
-    assert [name for name, count in Counter(listed()).items() if count > 1] == []
-
-
-def test_every_listed_name_exists():
-    for name in listed():
-        assert locate(f"fewkern.{name}") is not None, name
+def test_every_public_name_is_listed_once_and_no_other():
+    own = set(fewkern.__all__) - {"__version__", *MODULES}
+    # what the package itself exports has no module in front
+    public = own | {f"{prefix}.{name}" for prefix, module in MODULES.items() for name in set(module.__all__) - own}
+    assert public <= set(listed())
+    assert len(listed()) == len(set(listed()))
+    assert all(locate(f"fewkern.{name}") is not None for name in listed())

@@ -3,7 +3,7 @@ Your forest in 4 kB
 ===================
 
 A random forest is easy to fit and hard to take along: hundreds of trees, most of a megabyte. :func:`~fewkern.compress`
-asks it for its values at your samples and makes a few Gaussians that decide the same, wherever it can.
+takes its values at your samples and makes a few Gaussians that decide the same, wherever it can.
 """
 
 # %%

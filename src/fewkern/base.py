@@ -154,7 +154,7 @@ def check_priors(estimator: Any, samples: Samples) -> Array | None:
 def _importances(estimator: Any) -> Array:
     """Share of every feature in the variation of the fitted function, shape ``(n_features,)``; they add up to one.
 
-    The mean over the training samples of the squared slope along the feature, in units of the feature's spread. A
+    The mean squared derivative along the feature over the training samples, in units of the feature's spread. A
     feature that the model ignores has zero. Needs dense samples and a kernel with derivatives.
     """
     check_is_fitted(estimator)
@@ -175,7 +175,7 @@ def importances_of(expansion: Any, scores: ClassScores | None, samples: Samples)
     """Importances of the features to a function or its class scores; None where it has no derivatives."""
     if not differentiable(expansion) or is_sparse(samples.X):
         return None
-    with quiet():  # a kernel may be so narrow that its slopes are no numbers
+    with quiet():  # a kernel may be so narrow that its derivatives overflow
         found = feature_importances(expansion if scores is None else scores.of(expansion), samples)
     return found if all_finite(found) else None
 
@@ -187,7 +187,7 @@ def path_of(estimator: Any) -> Path | None:
 
 
 def vectors_moved(estimator: Any) -> bool:
-    """Whether the vectors of a fitted estimator were moved, and are samples no more."""
+    """Whether the vectors of a fitted estimator were moved, and are no longer samples."""
     expansion = getattr(estimator, "expansion_", None)
     return isinstance(expansion, GaussianExpansion) and expansion.indices is None
 
@@ -318,9 +318,9 @@ class ScoringClassifier(ClassifierMixin):
     def predict_set(self, X: Any, coverage: float = 0.9) -> Array:
         """Classes that a sample may have: for a share ``coverage`` of the held-out samples the true one is among them.
 
-        A class belongs to the set if its probability is at least that of the own class for a share ``coverage`` of the
-        held-out samples. The most probable class always does, so no set is empty, and a classifier that is right more
-        often than ``coverage`` says so by sets of one class.
+        A class belongs to the set if its probability is at least as large as that of the true class is for a share
+        ``coverage`` of the held-out samples. The most probable class always does, so no set is empty. A classifier
+        that is right more often than ``coverage`` has sets of one class.
 
         Parameters
         ----------
@@ -348,9 +348,9 @@ def explain(self: Any, X: Any, background: Any = None) -> Explanation:
 
     The shares of a sample add up to its prediction (of a classifier, its ``decision_function``; of
     :class:`~fewkern.FeatureVectorPCA`, its components) minus the baseline, the mean prediction over the background. A
-    share is the integral of the slope along the feature on the straight way from a point of the background to the
+    share is the integral of the derivative along the feature on the straight line from a point of the background to the
     sample (Aumann and Shapley; "integrated gradients"), averaged over the background.
-    :class:`~fewkern.KernelRegressor` and :class:`~fewkern.KernelClassifier` go that way in prepared columns.
+    :class:`~fewkern.KernelRegressor` and :class:`~fewkern.KernelClassifier` integrate in prepared columns.
 
     Parameters
     ----------

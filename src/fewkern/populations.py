@@ -22,7 +22,7 @@ from fewkern.core.samples import Population, Samples
 
 Numbers = np.ndarray[Any, Any]
 Sum = TypeVar("Sum")
-# How many more rows than are wanted a pass brings, so that rows of weight zero seldom make another one necessary.
+# A pass samples this many times the rows that are needed, so that rows of weight zero seldom cost another pass.
 _SPARE = 1.5
 
 
@@ -31,7 +31,7 @@ class Layout:
     """What the columns of a block are, and how its rows become samples."""
 
     name: str
-    """Of the estimator, for messages."""
+    """Name of the estimator, for messages."""
     targets: Literal["labels", "numbers"] | None
     weighted: bool
     n_all: int
@@ -98,7 +98,7 @@ class _Survey:
     masses: dict[Any, float]
     """Weight of every class."""
     rows: Samples
-    """Those of the smallest keys."""
+    """The rows of the smallest keys."""
 
     def __add__(self, other: _Survey) -> _Survey:
         masses = dict(self.masses)
@@ -111,7 +111,7 @@ class _Survey:
         return _Survey(self.limit, self.count + other.count, masses, replace(self.rows, **both)).cut()
 
     def cut(self) -> _Survey:
-        """With at most ``limit`` rows, and two of every class."""
+        """The survey with at most ``limit`` rows, and two of every class."""
         labels = self.rows.targets if self.masses else None
         return replace(self, rows=self.rows.take(smallest_keys(row_keys(self.rows.rows), labels, self.limit)))
 

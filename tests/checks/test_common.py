@@ -57,19 +57,6 @@ def test_frames_out_and_feature_names(model, data):
     assert isinstance(clone(model).set_output(transform="polars").fit_transform(X, y), pl.DataFrame)
 
 
-@every(VECTORS)
-def test_fitted_attributes(model, data):
-    X, y = data
-    fitted = fresh(model).fit(X, y)
-    assert fitted.n_vectors_ == len(fitted.indices_) == len(fitted.vectors_)
-    np.testing.assert_array_equal(fitted.vectors_, X[fitted.indices_])
-    assert np.all(np.diff(fitted.fitness_) >= 0)
-    assert fitted.kernel_.length_scale.shape == (2,)
-    assert fitted.n_features_in_ == 2
-    if hasattr(fitted, "expansion_"):
-        assert fitted.expansion_.n_vectors == fitted.n_vectors_
-
-
 @every([*VECTORS, FeatureVectorSelector(center=True)])
 def test_precomputed_kernel_equals_the_direct_one(model, data):
     X, y = data
@@ -95,17 +82,6 @@ def test_sparse_equals_dense(model, kernel, data):
     for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array):
         sparse = clone(model).set_params(kernel=kernel, max_vectors=2).fit(kind(X), y)
         assert_same_outputs(dense, sparse, X, kind(X), tolerance=1e-6)
-
-
-@every(VECTORS)
-def test_float32_and_float64_agree(model, data):
-    X, y = data
-    settings = {"kernel": Gaussian(length_scale=1.0), "max_vectors": 5}
-    small = clone(model).set_params(**settings).fit(X.astype(np.float32), y)
-    large = clone(model).set_params(**settings).fit(X, y)
-    for one, other in zip(outputs(small, X.astype(np.float32)).values(), outputs(large, X).values()):
-        if one.dtype.kind == "f":
-            assert np.mean(np.abs(one - other)) < 0.02 * max(1.0, np.abs(other).max())
 
 
 @every(CHOOSING)

@@ -20,18 +20,16 @@ ESTIMATORS = [cls(**SETTINGS.get(name, {})) for name, cls in public_estimators()
 # with settings that are given, test_weights.py asks for more.
 _WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
 _DRAWS = "the draws and the median width look at rows, so a repeated row is not a row of weight two"
-_LOO = "leave-one-out leaves a weighted sample out as a whole, and one copy of a repeated sample at a time"
+LOO = "leave-one-out leaves a weighted sample out as a whole, and one copy of a repeated sample at a time"
 _FOLDS = "rows held out choose the model, and copies of a row fall into several folds"
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
-    "FeatureVectorSelector": dict.fromkeys(_WEIGHTS, _DRAWS),
-    "FeatureVectorPCA": dict.fromkeys(_WEIGHTS, _DRAWS),
-    "FeatureVectorRegressor": dict.fromkeys(_WEIGHTS, _LOO),
-    "FeatureVectorDiscriminant": dict.fromkeys(_WEIGHTS, _LOO),
-    "DensityClassifier": dict.fromkeys(_WEIGHTS, _LOO),
-    "SparseKernelFisher": dict.fromkeys(_WEIGHTS, _LOO),
-    "ForwardKernelFisher": dict.fromkeys(_WEIGHTS, _LOO),
-    "KernelClassifier": dict.fromkeys(_WEIGHTS, _FOLDS),
-    "KernelRegressor": dict.fromkeys(_WEIGHTS, _FOLDS),
+    name: dict.fromkeys(_WEIGHTS, reason)
+    for reason, names in {
+        _DRAWS: ["FeatureVectorSelector", "FeatureVectorPCA"],
+        LOO: ["FeatureVectorRegressor", "FeatureVectorDiscriminant", "DensityClassifier"],
+        _FOLDS: ["SparseKernelFisher", "ForwardKernelFisher", "KernelClassifier", "KernelRegressor"],
+    }.items()
+    for name in names
 }
 
 

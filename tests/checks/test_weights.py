@@ -9,6 +9,7 @@ from fewkern import ParzenDensity
 from fewkern.datasets import make_banana
 from fewkern.kernels import Gaussian, Polynomial
 from tests.checks.everyone import ALL, fresh, name, outputs
+from tests.checks.test_estimators import LOO
 
 # as many vectors as the feature space has dimensions: whichever are drawn, they span all of it
 _ALL = {"kernel": Polynomial(degree=2, gamma=1.0)}
@@ -37,24 +38,15 @@ FIXED: dict[str, dict[str, Any]] = {
 }
 MODELS = [fresh(model, **FIXED[type(model).__name__]) for model in ALL]
 
-_ONE_AT_A_TIME = "leave-one-out leaves a weighted sample out as a whole, and one copy of a repeated sample at a time"
-# What can not be: estimator -> why. Everything else must hold.
+# What cannot be: estimator -> why. Everything else must hold.
 _FOLDS = "rows held out choose the model, and copies of a row fall into several folds"
-_SCORES = "class scores are fitted to rows held out, and copies of a row fall into several folds (tests/fisher)"
 CANNOT = {
-    "SparseKernelFisher": _SCORES,
-    "ForwardKernelFisher": _SCORES,
-    "KernelClassifier": _FOLDS,
-    "KernelRegressor": _FOLDS,
-    "ForwardConstrainedDensity": f"{_ONE_AT_A_TIME}: the method chooses every kernel by the score (20)",
+    **dict.fromkeys(["SparseKernelFisher", "ForwardKernelFisher", "KernelClassifier", "KernelRegressor"], _FOLDS),
+    "ForwardConstrainedDensity": f"{LOO}: the method chooses every kernel by the score (20)",
     "ForwardDensity": "the number of kernels is chosen for an effective number of samples, 1 / sum(w^2)",
 }
-# Answers that come from held-out values, by estimator.
-_PROBABILITIES = {"predict_proba", "predict_log_proba"}
-CALIBRATED = {
-    "FeatureVectorDiscriminant": _PROBABILITIES,
-    "DensityClassifier": _PROBABILITIES,
-}
+# Their probabilities come from held-out values.
+CALIBRATED, PROBABILITIES = {"FeatureVectorDiscriminant", "DensityClassifier"}, {"predict_proba", "predict_log_proba"}
 
 
 def cases():
@@ -71,7 +63,7 @@ def test_a_weight_is_a_number_of_copies(model):
         again = np.repeat(np.arange(40), copies)
         ours = outputs(fresh(model).fit(X, y, sample_weight=copies.astype(float)), X)
         theirs = outputs(fresh(model).fit(X[again], y[again]), X)
-        for method in ours.keys() - CALIBRATED.get(type(model).__name__, set()):
+        for method in ours.keys() - (PROBABILITIES if type(model).__name__ in CALIBRATED else set()):
             one, other = theirs[method], ours[method]
             if method == "transform":  # the sign of an axis is that of the features on the vectors that were drawn
                 one, other = np.abs(one), np.abs(other)

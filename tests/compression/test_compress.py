@@ -489,7 +489,7 @@ ONE_VS_ONE = GaussianProcessClassifier(multi_class="one_vs_one", optimizer=None)
         ),
         (RidgeClassifier().fit(X, np.stack([y, 1 - y], 1)), {}, TypeError, "this RidgeClassifier has several outputs"),
         (FixedThresholdClassifier(clone(FOREST)).fit(X, y), {}, TypeError, "moves the threshold of another classifier"),
-        (LocalOutlierFactor().fit(X), {}, TypeError, "this LocalOutlierFactor tells nothing about new samples; fit it"),
+        (LocalOutlierFactor().fit(X), {}, TypeError, "this LocalOutlierFactor cannot score new samples; fit it"),
         (clone(FOREST).fit(X, y), {"X": None}, ValueError, "a RandomForestClassifier has no vectors; pass X, samples"),
         (fewkern.TableModel(holdout=0).fit(X, y), {"X": None}, ValueError, "a TableModel needs X, the rows of a table"),
         (

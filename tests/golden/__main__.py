@@ -4,8 +4,8 @@ Run it before and after a change that is meant to change nothing. A result that 
 commit of its own, with its reason in CHANGELOG.md.
 
 ``python -m tests.golden decisions`` does the same with the record of decisions (``decisions.py``): it prints one line
-for every case that decides otherwise, the largest difference first. ``--diff`` prints the smallest differences too,
-``--write`` makes the record anew, and words choose the cases whose names contain one of them.
+for every case that decides otherwise, the largest difference first. ``--write`` makes the record anew, and words choose
+the cases whose names contain one of them.
 """
 
 from __future__ import annotations

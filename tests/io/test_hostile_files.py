@@ -186,7 +186,7 @@ def test_what_a_regressor_promises_is_tried(apply, message, tmp_path):
             lambda m: part("background_.weights", 2 * m.background_.weights)(m),
             "the weights of a background do not add up to one",
         ),
-        (part("_sums", "x"), "the sums of KernelRegressor are none"),
+        (part("_sums", "x"), "the sums of KernelRegressor are not sums over rows"),
         (part("_sums.log_factor", np.inf), "has sums that it cannot learn from"),
         (part("vectors_", np.zeros((5, 0))), "has sums that it cannot learn from"),
         (lambda m: vars(m).pop("novelty_"), "has sums that it cannot learn from|no attribute 'novelty_'"),

@@ -338,7 +338,7 @@ def setting(name, value):
         ("ColumnTransformer:names", None, "ColumnTransformer.transformers_ is none that scikit-learn"),
         ("SimpleImputer:settings", setting("strategy", "guess"), "'strategy' parameter of SimpleImputer"),
         ("SimpleImputer:settings", setting("add_indicator", True), "SimpleImputer.add_indicator is none"),
-        ("SimpleImputer:output", "html", "SimpleImputer makes tables that nobody knows"),
+        ("SimpleImputer:output", "html", "SimpleImputer has an unknown output format"),
         ("OneHotEncoder:categories", {"tuple": []}, "OneHotEncoder.categories_ are not lists"),
         ("OneHotEncoder:categories", {"tuple": [{"strings": ["a", "a"]}]}, "lists of different values"),
         ("OrdinalEncoder:settings", setting("dtype", "object"), "OrdinalEncoder.dtype is object"),

@@ -1,4 +1,4 @@
-"""``python -m tests.scale.faults``: one fit on a cluster of three processes to which bad things happen.
+"""``python -m tests.scale.faults``: one fit on a cluster of three processes with injected faults.
 
 Workers are killed again and again, the scheduler is killed and comes back, a partition is slow, a worker reaches its
 limit of memory. Every fit must end with the model of the undisturbed one, or with one sentence that says what happened.
@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import dask
@@ -37,15 +36,6 @@ _SLOW_SECONDS = 20
 _MEMORY_LIMIT_BYTES, _HUNGER_BYTES = 600 * 2**20, 2**30
 
 
-@dataclass(frozen=True)
-class Ending:
-    """How a fit ended."""
-
-    model: FeatureVectorRegressor | None
-    sentence: str
-    seconds: float
-
-
 def chunk(seed: int, rows: int, fault: str) -> np.ndarray[Any, Any]:
     """The rows of one chunk, the same at every pass."""
     if seed == 1 and fault == "slow partition":
@@ -56,39 +46,27 @@ def chunk(seed: int, rows: int, fault: str) -> np.ndarray[Any, Any]:
     return np.random.default_rng(seed).standard_normal((rows, FEATURES))
 
 
-def samples(rows: int, fault: str) -> tuple[Any, Any]:
-    """Samples and targets, as Dask arrays."""
+def fit(rows: int, fault: str) -> FeatureVectorRegressor | str:
+    """The model, or the sentence with which the fit ended; any other exception goes on."""
     make = dask.delayed(chunk, pure=False)
     sizes = [min(CHUNK_ROWS, rows - at) for at in range(0, rows, CHUNK_ROWS)]
     X = da.concatenate([da.from_delayed(make(k, n, fault), (n, FEATURES), float) for k, n in enumerate(sizes)])
-    return X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
-
-
-def fit(rows: int, fault: str) -> Ending:
-    """Fit, and say how it ended; any other exception than one of a sentence goes on."""
     model = FeatureVectorRegressor(kernel=Gaussian(2.0), n_vectors=40, alpha=1e-3)
-    began = time.perf_counter()
     try:
-        model.fit(*samples(rows, fault))
+        return model.fit(X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2])
     except PartitionError as error:
-        return Ending(None, str(error), time.perf_counter() - began)
-    return Ending(model, "", time.perf_counter() - began)
+        return str(error)
 
 
-@contextmanager
-def cluster(memory_limit: Any = 0) -> Iterator[Any]:
-    """Three processes of one thread each, and a client."""
-    settings = {"processes": True, "dashboard_address": ":0", "memory_limit": memory_limit, "silence_logs": 50}
-    with (
-        distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, **settings) as made,
-        distributed.Client(made) as client,
-    ):
-        yield client
+def end(pid: int) -> None:
+    """End a process of ours at once, if it is still there."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 @contextmanager
 def killing(client: Any, seconds: float) -> Iterator[list[int]]:
-    """Kill a worker every so many seconds; gives the list of the killed."""
+    """Kill a worker every ``seconds`` or so; gives the list of the killed."""
     rng, over, killed = random.Random(0), threading.Event(), list[int]()
 
     def work() -> None:
@@ -107,15 +85,9 @@ def killing(client: Any, seconds: float) -> Iterator[list[int]]:
         thread.join()
 
 
-def end(pid: int) -> None:
-    """End a process of ours at once, if it is still there."""
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
 @contextmanager
-def restarting(seconds: float) -> Iterator[Any]:
-    """A cluster of commands, whose scheduler is killed after so many seconds and started again at the same address."""
+def restarting(seconds: float) -> Iterator[None]:
+    """A cluster of commands, whose scheduler is killed after ``seconds`` and started again at the same address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -139,7 +111,7 @@ def restarting(seconds: float) -> Iterator[Any]:
         with distributed.Client(address, timeout=60) as client:
             client.wait_for_workers(WORKERS, timeout=120)
             timer.start()
-            yield client
+            yield
     finally:
         timer.cancel()
         timer.join()
@@ -148,12 +120,17 @@ def restarting(seconds: float) -> Iterator[Any]:
             process.wait()
 
 
-def run(fault: str, rows: int, seconds: float) -> tuple[Ending, str]:
-    """One fit with a fault that comes every so many seconds, and what was done to it."""
+def run(fault: str, rows: int, seconds: float) -> tuple[FeatureVectorRegressor | str, str]:
+    """How one fit ended whose fault comes every ``seconds``, and what was done to it."""
     if fault == "scheduler restarted":
         with restarting(seconds):
             return fit(rows, fault), "killed once"
-    with cluster(_MEMORY_LIMIT_BYTES if fault == "worker out of memory" else 0) as client:
+    limit = _MEMORY_LIMIT_BYTES if fault == "worker out of memory" else 0
+    settings = {"processes": True, "dashboard_address": ":0", "memory_limit": limit, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, **settings) as made,
+        distributed.Client(made) as client,
+    ):
         if fault != "workers killed":
             return fit(rows, fault), ""
         with killing(client, seconds) as killed:
@@ -166,16 +143,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="time between kills")
     parser.add_argument("--only", default="", help="part of the name of a fault")
     options = parser.parse_args(arguments)
-    wanted = [fault for fault in FAULTS if options.only in fault or fault == "none"]
     new, expected, wrong = np.random.default_rng(0).standard_normal((100, FEATURES)), None, 0
-    for fault in wanted:
+    for fault in FAULTS:
+        if options.only not in fault and fault != "none":
+            continue
+        began = time.perf_counter()
         ending, note = run(fault, options.rows, options.seconds)
-        answers = None if ending.model is None else ending.model.predict(new)
-        expected = answers if fault == "none" else expected
-        same = answers is not None and np.array_equal(answers, expected)
-        wrong += not (same or ending.sentence)
-        what = "the same model" if same else ending.sentence or "ANOTHER MODEL"
-        print(f"{fault:22} {options.rows:,} rows, {ending.seconds:5.0f} s  {note:10} {what}", flush=True)
+        if not isinstance(ending, str):
+            answers = ending.predict(new)
+            expected = answers if fault == "none" else expected
+            same = np.array_equal(answers, expected)
+            ending, wrong = ("the same model", wrong) if same else ("ANOTHER MODEL", wrong + 1)
+        taken = f"{options.rows:,} rows, {time.perf_counter() - began:5.0f} s"
+        print(f"{fault:22} {taken}  {note:10} {ending}", flush=True)
     return int(wrong > 0)
 
 

@@ -110,7 +110,7 @@ def fit(
             fitted = asked.fit(frame, named, sample_weight=weights, groups=groups)
         for note in fitted.notes_:
             say(note, quiet)
-        if not json and not quiet:  # before writing: it stands even if the disk is full
+        if not json and not quiet:  # before writing, so that it is shown even if the disk is full
             _show(fitted)
         with warnings_as_notes(quiet), outputs.together():
             outputs.write(model_file, fitted.save)
@@ -261,7 +261,7 @@ def plot(
         drawn = jobs.picture_of(jobs.load_table_model(model))
         if drawn is None:
             raise ValueError(
-                "this model has no path of errors to draw, and is no density; the picture of components is drawn by "
+                "this model has no path of errors to draw and is not a density; the picture of components is drawn by "
                 "fit, which has the samples."
             )
         outputs.write(picture, lambda path: jobs.save_figure(drawn, path))

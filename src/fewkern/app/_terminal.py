@@ -197,7 +197,7 @@ def work(*inputs: Path) -> Iterator[Outputs]:
     outputs = Outputs(*inputs)
     try:
         yield outputs
-    except BrokenPipeError:  # the reader of a pipe has seen enough, as head has
+    except BrokenPipeError:  # the reader has closed the pipe, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     except (typer.Exit, typer.Abort):
@@ -240,7 +240,7 @@ def shows_progress(quiet: bool) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error that was foreseen; of any other, its name and the file with its traceback."""
+    """The message of an expected error; for any other, its type and the file with its traceback."""
     text = " ".join(str(error).split())
     if _foreseen(error):
         return text
@@ -262,7 +262,7 @@ def _foreseen(error: BaseException) -> bool:
     if not isinstance(error, ValueError | TypeError) or error.__traceback__ is None:
         return False
     last = traceback.extract_tb(error.__traceback__)[-1]
-    # a line without "raise" called something that is not written in Python, as most of NumPy is
+    # a line without "raise" called compiled code, such as most of NumPy
     said = not last.line or last.line.startswith("raise")
     return said and not {"fewkern", "sklearn"}.isdisjoint(last.filename.split(os.sep))
 
@@ -342,8 +342,8 @@ class Outputs:
     def together(self) -> Iterator[None]:
         """Files that are written inside take their names at the end, one right after the other.
 
-        So a kill leaves those of one run: all the old ones, or all the new ones. After an error, those that are
-        complete take their names.
+        A killed process thus leaves the files of one run: all the old ones, or all the new ones. After an error,
+        those that are complete take their names.
         """
         self._waiting = {}
         try:

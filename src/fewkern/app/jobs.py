@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # Points that a picture of a table in parts shows.
 _PICTURE_ROWS = 5_000
-# How formulas begin in spreadsheet programs, and texts that begin so and are none.
+# How formulas begin in spreadsheet programs, and texts that begin like one but are not.
 _BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[-+][\d.,]+(e[-+]?\d+)?%?", re.IGNORECASE)
 
@@ -63,7 +63,7 @@ def load_table_model(path: Path) -> TableModel:
 
 
 def rows_inside(model: TableModel) -> str:
-    """What a model file holds of the rows of its table."""
+    """A sentence about the rows of the table that a model file contains."""
     estimator = model.estimator_
     if not vectors_moved(estimator) and getattr(estimator.expansion_, "indices", None) is not None:
         # a compressed model with the vectors of the long one does not know whether they were moved
@@ -72,7 +72,7 @@ def rows_inside(model: TableModel) -> str:
     moved = "The vectors that are kept were moved, and are not rows of the table."
     if getattr(estimator, "novelty_", None) is None:
         return moved
-    return f"{moved} But novelty is measured by rows, which the file holds, too: treat it as you treat the table."
+    return f"{moved} But novelty is measured by rows, and the file contains those too: treat it as you treat the table."
 
 
 def _columns(model: TableModel, encoded: Encoded, extra: ExtraColumns) -> dict[str, Any]:
@@ -128,15 +128,15 @@ class Tally:
 
     count: int = 0
     loss: float = 0.0
-    """Predictions that are not the target, or the sum of the squared errors of numbers."""
+    """Number of wrong predictions, or the sum of the squared errors of numbers."""
     mean: float = 0.0
     spread: float = 0.0
     """Sum of the squared distances of numbers from their mean."""
 
     @classmethod
     def of(cls, model: TableModel, frame: Any, columns: dict[str, Any]) -> Tally:
-        """Of a table that has the target, and the columns of its predictions."""
-        # of several targets one figure would add up units that differ
+        """The tally of a table that has the target, and of the columns of its predictions."""
+        # one figure for several targets would add up different units
         if model.task_ not in ("classify", "regress") or len(model.targets) > 1 or model.target_ not in frame.columns:
             return cls()
         truth, predicted = known_targets(model.truth(frame), columns[model.target_])
@@ -186,7 +186,7 @@ class Predictions:
     verbose: bool = False
     tally: Tally = field(default_factory=Tally)
     _remarks: dict[str, list[str]] = field(default_factory=dict)
-    """Those that are alike."""
+    """Remarks of one kind, one for each part that it is about."""
 
     def __iter__(self) -> Iterator[Any]:
         predict = partial(_predict_part, self.model, self.extra)
@@ -304,7 +304,7 @@ def report_rows(model: TableModel, table: Any) -> tuple[Any, str]:
 
 
 def report_settings(files: Sequence[Path], seed: int = 0, rows: str = "auto") -> ReportSettings:
-    """What the footer of a report says: the files, and the command that was typed."""
+    """The footer of a report: the files, and the command that was typed."""
     command = " ".join(map(shlex.quote, ["fewkern", *sys.argv[1:]]))
     more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
     source = files[0].name + more if files else None
@@ -348,7 +348,7 @@ def picture_of(model: TableModel, frame: Any = None) -> Any:
 
 
 def counted(frame: Any) -> Any:
-    """A table of files for a report: rows are counted from 1, as in all that the command line says of them."""
+    """A table of files for a report: rows are counted from 1, as everywhere in the command line."""
     return frame.set_axis(frame.index + 1)
 
 

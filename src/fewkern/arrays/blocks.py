@@ -21,7 +21,7 @@ _ACCELERATOR_ELEMENTS = 1 << 27
 def row_blocks(n: int, row_elements: int, budget: int | None = None, like: Array | None = None) -> Iterator[slice]:
     """Slices of ``range(n)``, each holding at most about ``budget`` elements of ``row_elements`` per row.
 
-    Without a budget it is that of the device of ``like`` (None: the host). There is always one slice, also of no rows.
+    Without a budget it is that of the device of ``like`` (None: the host). Zero rows give one slice, too.
     """
     if budget is None:
         budget = BLOCK_ELEMENTS if like is None or on_host(like) else _ACCELERATOR_ELEMENTS

@@ -1,6 +1,6 @@
 """Tables in parts that come one after the other: the partitions of a Dask data frame, or pieces of files.
 
-A part is a data frame of pandas that is made when it is needed, on whatever worker the scheduler of Dask chooses.
+A part is a pandas data frame that is made when it is needed, on whatever worker the scheduler of Dask chooses.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class FrameParts:
     def of_pieces(cls, pieces: Sequence[Any], empty: Any, verbose: bool = False) -> FrameParts:
         """Parts that are read when they are needed; ``empty`` has their columns and no rows.
 
-        A piece has a ``name`` for messages; called, it reads its rows as a data frame of pandas, and ``count()`` is
+        A piece has a ``name`` for messages; called, it reads its rows as a pandas data frame, and ``count()`` is
         their number.
         """
         import dask
@@ -135,10 +135,10 @@ def read_once() -> Iterator[None]:
 
 
 def map_frame(method: Callable[[Any], Any], frame: Any, names: Callable[[int], Sequence[Any]]) -> Any:
-    """``method`` of every partition of a Dask data frame, when its values are asked for.
+    """Apply ``method`` to every partition of a Dask data frame, lazily.
 
-    ``method`` gives an array with a value or a row of values for every row, of a table without rows too; ``names`` are
-    those of that number of columns. Returns a Dask series or data frame.
+    ``method`` returns an array with one value or one row of values for every row, also for a table without rows;
+    ``names`` returns the names of that number of columns. Returns a Dask series or data frame.
     """
     return map_parts(method, frame, np.asarray(method(frame._meta)), names)
 

@@ -54,7 +54,7 @@ def sum_by_index(values: Array, index: Array, n: int) -> Array:
 
 
 def kth_smallest(values: Array, k: int) -> float:
-    """The number at position ``k`` of a vector, from zero, when it is sorted; NumPy need not sort for that."""
+    """The number at position ``k`` of a vector, from zero, when it is sorted; NumPy does not sort all of it."""
     if array_api_compat.is_numpy_array(values):
         return float(np.partition(values, k)[k])
     return float(namespace(values).sort(values)[k])
@@ -236,7 +236,7 @@ def solve_or_least_squares(A: Array, b: Array) -> Array:
     except np.linalg.LinAlgError:
         return np.linalg.pinv(A) @ b
     size = float(np.max(np.abs(A))) * float(np.max(np.abs(x))) + float(np.max(np.abs(b)))
-    # false where x is no number
+    # false where x is NaN
     accurate = float(np.max(np.abs(A @ x - b))) <= 1e4 * float(np.finfo(A.dtype).eps) * size < math.inf
     return x if accurate else np.linalg.pinv(A) @ b
 
@@ -244,7 +244,7 @@ def solve_or_least_squares(A: Array, b: Array) -> Array:
 def solve_shifted(A: Array, B: Array, shift: float = 0.0) -> Array:
     """Solve ``(A + shift I) X = B`` for a positive semi-definite ``A``, with jitter where nothing else helps.
 
-    One LAPACK call, on NumPy arrays only: solvers with thousands of small systems live on it.
+    One LAPACK call, on NumPy arrays only: solvers with thousands of small systems depend on its speed.
     """
     M = np.array(A, order="F")
     M.ravel(order="K")[:: M.shape[0] + 1] += shift

@@ -32,7 +32,7 @@ def is_sparse(x: Any) -> bool:
 
 
 def namespace(*arrays: Any) -> Namespace:
-    """Array API namespace shared by ``arrays`` (``None``, sparse matrices and plain numbers say nothing)."""
+    """Array API namespace shared by ``arrays`` (``None``, sparse matrices and plain numbers are ignored)."""
     for a in arrays:
         if type(a) is not np.ndarray:
             break

@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from fewkern.arrays.linalg import neg_squared_distances
 from fewkern.arrays.namespace import Array, is_sparse
 
-# Centers at most: more hardly change the baseline of an explanation, which costs as many times that of one point.
+# Largest number of centers: more hardly change the baseline of an explanation, whose cost is proportional to them.
 _CENTERS = 16
 # A center is the mean of at least this number of rows, so that none is a row.
 _LEAST_CENTER_ROWS = 5

@@ -1,4 +1,4 @@
-"""Numbers that are too large, too small or none at all; spread, range and size of every feature; integrals."""
+"""Guards against overflow, underflow and NaN; spread, range and size of every feature; integrals of Gaussians."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def all_finite(x: Array) -> bool:
 
 
 def squarable(x: Array) -> float:
-    """A number whose square is one, in the dtype to compute with for ``x``, and that of its inverse; sums too."""
+    """The limit up to which squares and sums of squares neither overflow nor, of its inverse, underflow, for ``x``."""
     return float(namespace(x).finfo(float_dtype(x)).max) ** _SQUARE
 
 
 def power_of_two(value: float) -> float:
-    """The power of two at or below a positive ``value``, and one for zero: a unit in which nothing is rounded."""
+    """Largest power of two up to a positive ``value``, and one for zero: dividing by it rounds nothing."""
     return math.ldexp(1.0, math.frexp(value)[1] - 1) if value > 0 else 1.0
 
 
 def largest_power(X: Array) -> float:
-    """A power of two near the largest entry: in such units no square over- or underflows, and nothing is rounded."""
+    """A power of two near the largest entry: in such units no square overflows, and nothing is rounded."""
     entries = X.data if is_sparse(X) else X
     xp = namespace(entries)
     if 0 in entries.shape:
@@ -51,11 +51,11 @@ def largest_power(X: Array) -> float:
 
 
 def normal_cdf(x: Array) -> Array:
-    """Distribution function of the standard normal law, entry by entry."""
+    """Distribution function of the standard normal distribution, entry by entry."""
     if array_api_compat.is_numpy_array(x):
         return scipy.special.ndtr(x)
     if array_api_compat.is_torch_array(x):
-        # torch's own ndtr loses the figures of the left tail
+        # torch's own ndtr loses the digits of the left tail
         return 0.5 * namespace(x).special.erfc(-x / math.sqrt(2.0))
     return asarray_like(scipy.special.ndtr(to_numpy(x)), x, dtype=x.dtype)
 
@@ -111,13 +111,13 @@ def _unless_constant(found: Array, X: Array) -> Array:
 
 
 def unless_rounding(found: Array, sizes: Array, unit: float | None = None) -> Array:
-    """``found``, but zero where it is no more than the rounding of numbers of these ``sizes``; ``unit`` is theirs."""
+    """``found``, but zero where it is no more than rounding of numbers of these ``sizes``, of round-off ``unit``."""
     xp, unit = namespace(found), eps(found) if unit is None else unit
     return xp.where(found <= _ROUNDING * unit * sizes, xp.zeros_like(found), found)
 
 
 def interpolated(X: Array, places: Array, values: Array) -> Array:
-    """Every column of ``X`` by its own table: linear between ``places``, constant beyond them, where ``X`` is."""
+    """Interpolate every column of ``X`` in its own table: linearly between ``places``, constant beyond them."""
     host, at, tables = to_numpy(X), to_numpy(places), to_numpy(values)
     out = np.empty(host.shape)
     for a in range(host.shape[1]):
@@ -180,8 +180,8 @@ def line_integrals(a: Array, c: Array, g: Array, start: Array, end: Array) -> tu
     Parameters
     ----------
     a, c, g : arrays
-        Squared length of the segment, inner product of the segment with the way from the Gaussian's centre to its
-        start, and squared length of that way, all in widths of the Gaussian; ``c**2 <= a * g``.
+        Squared length of the segment, inner product of the segment with the vector from the Gaussian's centre to its
+        start, and squared length of that vector, all in widths of the Gaussian; ``c**2 <= a * g``.
     start, end : arrays
         Values of the Gaussian at both ends, ``exp(-g / 2)`` and ``exp(-(a + 2 c + g) / 2)``.
 

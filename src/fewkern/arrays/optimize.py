@@ -14,7 +14,7 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from fewkern.arrays.linalg import one_hot
 from fewkern.arrays.numerics import quiet
 
-# Steps of a logistic regression at most, and the relative decrease of its objective in one step at which it ends.
+# Largest number of steps of a logistic regression, and the relative decrease of its objective at which it ends.
 _LOGISTIC_STEPS, _LOGISTIC_TOL = 60, 1e-5
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -28,7 +28,7 @@ def minimize_smooth(
     tol: float,
     watch: Callable[[int, Vector], bool] | None = None,
 ) -> tuple[Vector, float]:
-    """The best point that L-BFGS-B sees of ``function`` (value and gradient), without bounds, and its value.
+    """The best point that L-BFGS-B visits, without bounds, and the value of ``function`` there.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def minimize_smooth(
 
     def guarded(x: Vector) -> tuple[float, Vector]:
         nonlocal best
-        # a broken line search asks for points that are no numbers; there is nothing to evaluate, and it ends
+        # a broken line search asks for points that are not finite; there is nothing to evaluate, and it ends
         value, gradient = function(x) if math.isfinite(x.sum()) else (math.inf, x)
         if not math.isfinite(value + gradient.sum()):
             # a line search needs a number that says "too far"
@@ -75,7 +75,7 @@ def minimize_smooth(
 
 
 def falling_root(function: Callable[[float], float], start: float, low: float, high: float) -> float:
-    """Where a falling function of a positive number is zero, looked for from ``start``; an end if nowhere between."""
+    """Where a falling function of a positive number is zero, searched from ``start``; an end if it has no zero."""
     right = function(start) > 0
     end, factor = (high, 10.0) if right else (low, 0.1)
     near = far = start
@@ -102,7 +102,7 @@ def fit_logistic(
     r"""Logistic regression: coefficients ``(p, q)`` and constants ``(q,)`` of the class scores.
 
     ``own`` are the :func:`indicators` of the classes: there is one score for two classes, else one per class. The
-    search sets out from ``begin``, a solution for another ridge or other rows, where there is one. Minimizes
+    search starts from ``begin``, a solution for another ridge or other rows, where there is one. Minimizes
     :math:`-\sum_i w_i \log p_i / \sum_i w_i + \tfrac12\,\text{ridge}\,\|W\|_F^2`, with the softmax (of two classes: the
     logistic function) of ``W' z + b``. The constants are not penalized.
 

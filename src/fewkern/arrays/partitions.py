@@ -1,6 +1,6 @@
 """Rows of Dask collections and of arrays in files, and methods that answer row by row.
 
-This module and :mod:`fewkern.arrays.frames` are the only ones that know Dask. It is imported when a collection comes.
+This module and :mod:`fewkern.arrays.frames` are the only ones that know Dask. It is imported when needed.
 
 The rows are cut anew into blocks of a fixed size, and sums over the blocks are added up in a fixed order. So a result
 does not depend on how a collection was cut, nor on how many workers there are, not even in its last digit.
@@ -58,11 +58,11 @@ class Partitions:
     columns: tuple[Any, ...]
     """Dask arrays of n rows, in the same blocks."""
     names: tuple[str, ...] | None
-    """Of the features, where the samples came as a data frame."""
+    """Names of the features, where the samples came as a data frame."""
     given: tuple[Any, ...]
     """The collections as they came, to name a partition that fails."""
     checksums: dict[int, int] = field(default_factory=dict)
-    """Of every block, by the number of its first row, once a pass was made over them."""
+    """Checksum of every block, by the number of its first row, once a pass has been made over them."""
 
     @classmethod
     def of(cls, name: str, X: Any, *columns: Any) -> Partitions:
@@ -204,7 +204,7 @@ def _numbered(collections: Sequence[Any]) -> Iterator[tuple[str, Any]]:
 
 @contextmanager
 def counted(label: str, task: str, count: int, verbose: bool) -> Iterator[None]:
-    """Show how many tasks of a name are done, with the schedulers of one machine; a cluster has a page of its own."""
+    """Show how many tasks of a name are done, with the schedulers of one machine; a cluster has its own dashboard."""
     from dask.callbacks import Callback
 
     if not verbose:
@@ -253,7 +253,7 @@ def _check_types(name: str, frame: Any) -> None:
 
 
 def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Callable[[int], Sequence[Any]]) -> Any:
-    """``method`` of every part of the collection ``X``, when its values are asked for.
+    """Apply ``method`` to every part of the collection ``X``, lazily.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def map_rows(method: Callable[[Any], Any], X: Any, n_features: int, names: Calla
 
 
 def map_parts(method: Callable[[Any], Any], frame: Any, values: Any, names: Callable[[int], Sequence[Any]]) -> Any:
-    """``method`` of every partition of a Dask data frame; ``values`` are its answer to a table without rows."""
+    """Apply ``method`` to every partition of a Dask data frame; ``values`` are its result for a table without rows."""
     import pandas as pd
 
     meta = pd.Series(values) if values.ndim == 1 else pd.DataFrame(values, columns=list(names(values.shape[1])))

@@ -1,7 +1,7 @@
-"""What people see: how far a fit has come, texts that are safe to show, and what is not installed.
+"""What users see: the progress of a fit, texts that are safe to show, and what is not installed.
 
-This is the one place that tells scikit-learn's callbacks, a terminal, or a log about progress. An algorithm sees
-nothing of it but ``step``, a function that it calls with the number of things done.
+This module alone reports progress to scikit-learn's callbacks, a terminal or a log. An algorithm only calls ``step``
+with the number of items done.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def titled(title: str) -> Iterator[None]:
 def progress(estimator: Any, label: str, total: int | None) -> Iterator[Step]:
     """Yield ``step(done)`` for a loop in the fit of an estimator.
 
-    The estimator's callbacks are called if it has any (``set_callbacks``, scikit-learn 1.9 and later), and whoever
-    reads stderr if it has ``verbose``.
+    The estimator's callbacks are called if it has any (``set_callbacks``, scikit-learn 1.9 and later), and a
+    bar or lines are written to stderr if it has ``verbose``.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class _Lines:
 
 
 class _Subtasks:
-    """A task of scikit-learn's callbacks below the whole fit, with one task below it for every thing done."""
+    """A task of scikit-learn's callbacks below the whole fit, with one task below it for every item done."""
 
     def __init__(self, estimator: Any, label: str, total: int | None) -> None:
         self.estimator, self.label, self.total, self.told = estimator, label, total, 0
@@ -141,7 +141,7 @@ class _Subtasks:
         self.task.call_on_fit_task_begin(estimator=estimator)
 
     def step(self, done: int) -> None:
-        # a loop may do several things at once, and no more tasks are accepted than were announced
+        # a loop may do several items at once, and no more tasks are accepted than were announced
         done = done if self.total is None else min(done, self.total)
         for _ in range(self.told, done):
             one = self.task.subcontext(task_name=self.label)

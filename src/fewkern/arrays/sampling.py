@@ -53,7 +53,7 @@ def smallest_keys(keys: np.ndarray[Any, Any], labels: np.ndarray[Any, Any] | Non
 
 
 def row_order(X: np.ndarray[Any, Any], Y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Positions of the rows in an order that looks random, and that depends on what they hold and on nothing else.
+    """Positions of the rows in an order that looks random, and that depends only on their values.
 
     So permuting a table changes neither folds nor draws nor trees, and a sorted table is nothing special. The order
     looks at ranks only: it does not change with the units of a column either.

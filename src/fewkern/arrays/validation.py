@@ -86,7 +86,7 @@ def validate_samples(
 
 
 def _as_numbers(estimator: Any, X: Any, **checks: Any) -> Array:
-    """``X`` through scikit-learn's checks, except that finiteness is left to us, and what is no number says so."""
+    """``X`` through scikit-learn's checks, with our own messages for values that are not finite or not numbers."""
     try:
         return validate_data(
             estimator,
@@ -180,7 +180,7 @@ def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
     if labels.dtype == object and any(label is None or label != label for label in labels):
         raise ValueError(f"{type(estimator).__name__}: y has missing labels (None or NaN); drop those samples first.")
     try:
-        with quiet():  # it compares numbers with whole numbers, also those that are none
+        with quiet():  # it compares values with whole numbers, NaN too
             check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
@@ -235,7 +235,7 @@ def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | No
 
 
 def _in_range(name: str, values: np.ndarray[Any, Any], X: Array) -> Array:
-    """Weights beside ``X`` whose squares, cubes and ratios are numbers; those too small to matter become zero."""
+    """Weights beside ``X`` whose squares, cubes and ratios are finite; those too small to matter become zero."""
     limit = float(namespace(X).finfo(float_dtype(X)).max) ** (1 / 3)
     largest = float(values.max())
     if not 1 / limit <= largest <= limit:
@@ -270,7 +270,7 @@ def validate_class_weights(estimator: Any, X: Array, codes: Array, sample_weight
         if not mass > 0:
             raise ValueError(
                 f"{type(estimator).__name__}: class {plain_label(c)!r} has no sample of positive weight (or "
-                "only weights that are nothing beside the others); leave its samples out, or give them weight."
+                "only weights that are negligible beside the others); leave its samples out, or give them weight."
             )
     return _in_range(type(estimator).__name__, values, X)
 

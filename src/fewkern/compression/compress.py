@@ -48,7 +48,7 @@ class CompressedModel(BaseEstimator):
     expansion_ : GaussianExpansion or KernelExpansion
         The fitted function; the second where it is the source's own.
     vectors_, n_vectors_
-        Its vectors, which are no samples any more, and their number.
+        Its vectors, which are no longer samples, and their number.
     agreement_ : Agreement
         Agreement with the source, on new samples.
     feature_importances_ : array of shape (n_features,)
@@ -184,7 +184,7 @@ def compress(
 ) -> Any:
     """A short model that does what a fitted model does.
 
-    A few Gaussians are moved until their sum has the values of the model, by the programme that moves the vectors of
+    A few Gaussians are moved until their sum has the values of the model, by the optimizer that moves the vectors of
     :class:`KernelRegressor`, with the model in place of labels. No labels are needed.
 
     Parameters
@@ -225,9 +225,9 @@ def compress(
     An SVC with three or more classes lets its pairs of classes vote. The short model has one value per class, the sum
     of these votes, each softened inside the margin: votes jump, and sums of kernels do not. Probabilities of
     scikit-learn's support vector machines are matched by one factor on the scores; where there are none, there is no
-    ``predict_proba``, neither here nor in an exported file. Of a GaussianProcessClassifier the log odds of its
-    probabilities are taught: they include its uncertainty, and hold where there are samples. Of other classifiers it
-    is the decision function, or else the probabilities.
+    ``predict_proba``, neither here nor in an exported file. The values taught are, for a GaussianProcessClassifier,
+    the log odds of its probabilities, which include its uncertainty and hold where there are samples; for other
+    classifiers the decision function, or else the probabilities.
 
     A model may have memorised the samples that it was fitted to, so these do not represent new ones. The vectors are
     moved on them and on crossings, which take every feature from one of two neighbouring samples; and ``agreement_``
@@ -337,7 +337,7 @@ def _estimator(model: Any, long: Teacher, short: Function, samples: Array) -> Co
         made.offset_ = float(np.ravel(model.offset_)[0])
     else:
         made = CompressedTransformer()
-    # only of a sum of kernels the components are the values that were taught
+    # only for a sum of kernels are the components the values that were taught
     names = ("predict_proba",) if long.vectors is None else ("predict_proba", "transform")
     made.methods_ = [name for name in names if hasattr(model, name)]
     made.expansion_, made.source_ = short, type(model).__name__

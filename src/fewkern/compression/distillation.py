@@ -53,10 +53,10 @@ class Imitation:
     """Samples drawn, of which the nearest is crossed with another one: crossings to learn from may lie between the
     samples."""
     drawn_to_judge: int = 128
-    """The same for crossings to be judged by, which must be like samples. Too near to them a teacher remembers. Of 32
-    vectors for an SVC of digits, pendigits, satimage, image and vowel (two splits of 600 rows each) 6.0% of the
-    decisions differ on new rows; on crossings with 64, 128 and 256 drawn 7.9%, 6.4% and 5.7%. Of digits alone 4.7%,
-    and 5.9%, 4.0% and 3.0%."""
+    """The same for crossings to be judged by, which must resemble samples; too close to them, the teacher has
+    memorised. With 32 vectors for an SVC of digits, pendigits, satimage, image and vowel (two splits of 600 rows each)
+    6.0% of the decisions differ on new rows; on crossings with 64, 128 and 256 drawn 7.9%, 6.4% and 5.7%. Of digits
+    alone 4.7%, and 5.9%, 4.0% and 3.0%."""
     crossing_weight: float = 0.3
     """Weight of a crossing, in samples."""
     half_weight_margin: float = 0.5
@@ -109,13 +109,13 @@ class Teacher:
     """A fitted function to be imitated, and its known properties."""
 
     values: Callable[[Array], Array]
-    """From rows to the values to be imitated, ``(n, q)``."""
+    """Maps rows to the values to be imitated, ``(n, q)``."""
     vectors: Array | None
-    """Of a sum of kernels; None where only the values are known."""
+    """Vectors of a sum of kernels; None where only the values are known."""
     scores: ClassScores | None = None
-    """From these values to classes; None where the values themselves count."""
+    """Maps these values to classes; None where the values themselves count."""
     decide: Callable[[Array], Array] | None = None
-    """From rows to numbers of classes, where the values do not decide."""
+    """Maps rows to numbers of classes, where the values do not decide."""
     widths: Any = None
     """Widths of its Gaussians, one or one per prepared column; None for other functions."""
     function: Function | None = None
@@ -203,7 +203,7 @@ def _take(X: Array, part: Host) -> Array:
 
 
 def _with_every_class(teacher: Teacher, rows: Array, held: Array, codes: Array | None) -> Array:
-    """The rows, and those held out of classes for which the teacher decides nowhere among them."""
+    """The rows, and held-out rows of the classes for which the teacher decides on none of them."""
     if codes is None:
         return rows
     decided = teacher.decisions(rows, teacher.values(rows))
@@ -256,7 +256,7 @@ def held_out(codes: Array | None, n: int, rng: np.random.Generator) -> tuple[Any
 def crossings(X: Array, others: Array, codes: Array | None, count: int, drawn: int, rng: np.random.Generator) -> Array:
     """``count`` rows that take every feature from a row of ``X`` or from one of the ``others`` near it.
 
-    So they have values that occur. The rows of ``X`` are drawn from all classes ``codes`` alike: rare ones count.
+    Their values therefore occur in the data. All classes ``codes`` are drawn alike, so that rare ones count.
     """
     xp, (n, d) = namespace(X), X.shape
     chance = None
@@ -288,7 +288,7 @@ class _Test:
 
     @classmethod
     def of(cls, teacher: Teacher, X: Array, codes: Array | None = None) -> _Test:
-        """On given rows; ``codes`` are the classes of the rows that these stand for."""
+        """A test on given rows; ``codes`` are the classes of the rows that these stand for."""
         values = teacher.values(X)
         found = teacher.decisions(X, values)
         if found is None:
@@ -330,7 +330,7 @@ class _Student:
 
     @classmethod
     def of(cls, teacher: Teacher, lesson: Rows, seed: int) -> _Student:
-        """In the metric of the teacher's Gaussians; where it has none, in one that the learner finds.
+        """The start in the metric of the teacher's Gaussians; where it has none, in one that the learner finds.
 
         A sum of Gaussians has no linear part; other functions may have one.
         """
@@ -352,7 +352,7 @@ class _Student:
 
     @classmethod
     def _measured(cls, columns: Preparation, axes: Host, scales: Host, directions: Host, seed: int) -> _Student:
-        """With some widths as the unit of every column."""
+        """The start with some widths as the unit of every column."""
         # the inverse width of an irrelevant column may be near zero: its unit needs a bound
         unit = np.maximum(scales, scales.max() / 1e3) / IMITATION.unit_widths
         start = Start(np.log(scales / unit), IMITATION.start_ridge, seed)

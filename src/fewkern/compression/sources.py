@@ -206,9 +206,7 @@ def _any_classifier(model: Any) -> Teacher:
 
 def _detector(model: Any) -> Teacher:
     if not hasattr(model, "decision_function"):
-        raise TypeError(
-            f"compress: this {type(model).__name__} tells nothing about new samples; fit it with novelty=True."
-        )
+        raise TypeError(f"compress: this {type(model).__name__} cannot score new samples; fit it with novelty=True.")
     return Teacher(_asked(model.decision_function), None, ClassScores())
 
 

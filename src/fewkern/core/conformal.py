@@ -17,7 +17,7 @@ from fewkern.arrays.storable import floats, storable
 from fewkern.core.expansion import KernelBasis, KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 
-# Scores that are kept at most, and how many of them are the smallest and the largest ones; the others are evenly spaced
+# Largest number of scores kept, and how many of them are the smallest and the largest; the others are evenly spaced
 # in rank. A level that falls between two of these is rounded outward, by one share of the spacing at most.
 _KEPT, _TAIL = 2000, 500
 # Slack of a level, so that rounding does not ask for the next larger score.
@@ -65,7 +65,7 @@ class HeldOutScores:
 
     @classmethod
     def of(cls, scores: Array, weights: Array | None = None, groups: Array | None = None) -> HeldOutScores:
-        """Of the scores of ``n`` samples; ``groups`` are whole numbers, equal for samples left out together."""
+        """From the scores of ``n`` samples; ``groups`` are whole numbers, equal for samples left out together."""
         xp, n = namespace(scores), int(scores.shape[0])
         w = xp.ones_like(scores) if weights is None else weights
         order = xp.argsort(scores, stable=True)
@@ -123,7 +123,7 @@ class HeldOutScores:
         return -half, half
 
     def sizes(self) -> HeldOutScores:
-        """Of the scores without their sign."""
+        """The absolute values of the scores."""
         xp = namespace(self.values)
         values = xp.abs(self.values)
         order = xp.argsort(values, stable=True)
@@ -138,7 +138,7 @@ class HeldOutScores:
 
     @property
     def root_mean_square(self) -> float:
-        """Of the scores."""
+        """Root mean square of the scores."""
         xp = namespace(self.values)
         return float(xp.sqrt(xp.sum(self.shares * self.values * self.values)))
 
@@ -152,7 +152,7 @@ class HeldOutScores:
         return xp.reshape(take_rows(levels, positions), values.shape)
 
     def cdf(self, values: Array) -> Array:
-        """Probability that a new score is at most each of ``values``: the mean of what the ranks of a tie would say."""
+        """Probability that a new score is at most each of ``values``: a tie counts as the mean of its ranks."""
         share = (self.below(values, ties=False) + self.below(values, ties=True)) / 2.0
         return self.most * share + (1.0 - self.most) / 2.0
 
@@ -238,7 +238,7 @@ def _check_novelty(novelty: Novelty) -> None:
 @storable(check=_check_novelty)
 @dataclass(frozen=True)
 class Novelty:
-    """Vectors that stand for the training samples, and what they leave unexplained of samples that are none of them.
+    """Vectors that stand for the training samples, and the share of a new sample that they leave unexplained.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class Novelty:
     scores : HeldOutScores
         Of the training samples, each without the help of itself (or of its group).
     preparation : Preparation or None
-        What every sample passes before the kernel sees it.
+        Applied to every sample before the kernel.
     """
 
     basis: KernelBasis
@@ -269,7 +269,7 @@ class Novelty:
 
     @property
     def blind(self) -> str | None:
-        """Why the share says nothing, if so."""
+        """Why the share is uninformative; None where it is not."""
         kernel = self.basis.kernel
         name = type(kernel).__name__
         if kernel.pairwise:

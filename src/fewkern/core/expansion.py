@@ -309,7 +309,7 @@ class Standardization:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model, and what surrounds it."""
+    """A model with the preparation of its inputs, for export."""
 
     model: Any
     scaling: Standardization | None = None
@@ -321,7 +321,7 @@ class Prepared:
     inputs: Any = None
     """How the inputs become features (``fewkern.io.plan.Inputs``); None: they are the features."""
     rows: Callable[[Any], Any] | None = None
-    """From rows as the model takes them to a data frame of the inputs; None: they are the same."""
+    """Turns rows as the model takes them into a data frame of the inputs; None: they are the same."""
 
 
 @runtime_checkable

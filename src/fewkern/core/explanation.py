@@ -178,7 +178,7 @@ def shares(function: Gaussians, X: Array, background: Background) -> tuple[Array
 
 
 def _from_some(form: GaussianExpansion, T: Array, centers: Array, start: Array, end: Array) -> Array:
-    """Shares ``(k, n, d, q)`` of the ways from centers; ``start`` and ``end``: the Gaussians there and at the rows."""
+    """Shares ``(k, n, d, q)`` of the paths from centers; ``start`` and ``end``: the Gaussians there and at the rows."""
     xp, basis, squares = namespace(T), form.basis, form.basis.inverse_widths**2
     (n, d), (m, q), k = T.shape, form.coef.shape, int(centers.shape[0])
     way, before = T - centers[:, None, :], centers[:, None, :] - basis.vectors

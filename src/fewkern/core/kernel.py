@@ -1,8 +1,9 @@
-"""What a kernel is, a small object with named parameters, and its matrix, which is never formed as a whole.
+"""A kernel, which is a small object with named parameters, and its matrix, which is never formed as a whole.
 
-Some may be *rules* (``length_scale="median"``); :meth:`Kernel.resolve` turns every rule into a number by looking at the
-training samples once, and returns a new kernel, so that what a user passed in never changes. :class:`Parameters`
-follow scikit-learn's protocol, which makes ``kernel__length_scale`` and ``graph__neighbors`` work in a grid search.
+Some parameters may be *rules* (``length_scale="median"``); :meth:`Kernel.resolve` turns every rule into a number by
+looking at the training samples once, and returns a new kernel, so that what a user passed in never changes.
+:class:`Parameters` follow scikit-learn's protocol, so that ``kernel__length_scale`` and ``graph__neighbors`` work in a
+grid search.
 
 A kernel with a derivative sets ``differentiable = True`` and writes ``pullback``.
 """
@@ -116,7 +117,7 @@ class Kernel(Parameters, ABC):
         )
 
     def _label(self) -> str:
-        """Its name in messages."""
+        """Name of the kernel in messages."""
         return repr(self)
 
     @abstractmethod
@@ -205,7 +206,7 @@ class Gram:
         """``K[rows, S]`` (all rows by default); entries on the diagonal are those of ``diag``, exactly.
 
         A distance that comes from a matrix product is not exactly zero, and the choice of a pivot
-        hangs on exact ties.
+        depends on exact ties.
         """
         rows = slice(0, self.n) if rows is None else rows
         K = self._held(rows, self.kernel.pick(self.X, S))

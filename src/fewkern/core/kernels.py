@@ -1,6 +1,6 @@
 """All kernels, their names, and how to get from what a user passes to a kernel of numbers.
 
-What a kernel is stands in :mod:`fewkern.core.kernel`. To add one: subclass ``Kernel`` as a dataclass, write ``_block``
+The base class is in :mod:`fewkern.core.kernel`. To add a kernel: subclass ``Kernel`` as a dataclass, write ``_block``
 and ``diag`` (and ``resolve`` if a parameter may be a rule), add it to ``__all__``, and give it a name in ``NAMES``.
 """
 
@@ -73,7 +73,7 @@ class Polynomial(Kernel):
             gamma = 1.0 / variance / unit / unit if variance > 0 else 1.0
             if not 0 < gamma < math.inf:
                 raise ValueError(
-                    f"Polynomial: one over the variance of the samples is {gamma:.3g}, which is no factor for a "
+                    f"Polynomial: one over the variance of the samples is {gamma:.3g}, which cannot scale a "
                     "kernel; scale the samples, for example with StandardScaler."
                 )
         elif isinstance(self.gamma, str):
@@ -120,7 +120,7 @@ class Linear(Kernel):
         return squared_norms(X)
 
     def rank(self, dim: int) -> int:
-        """The samples themselves."""
+        """The number of features."""
         return dim
 
     def pullback(self, X: Array, V: Array, K: Array, D: Array) -> Array:  # noqa: ARG002

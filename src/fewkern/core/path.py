@@ -15,9 +15,9 @@ Record = TypeVar("Record")
 
 # Standard errors that a smaller model may lose against the best one, by the parameter ``prefer``.
 TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "sparse": 1.0}
-# A size counts as the end of its axis from this part of the axis on.
+# A size beyond this share of its axis counts as the end of the axis.
 _NEAR_END = 0.9
-# An error that falls by a smaller part than this of what it has fallen already is at its end.
+# An error has stopped falling when it falls by a smaller share than this of its decrease so far.
 _LEAST_FALL = 0.01
 
 
@@ -147,7 +147,7 @@ class Path:
 
     @property
     def at_edge(self) -> tuple[str, ...]:
-        """Axes on which the first or last value was taken, other than the number of vectors and what these are."""
+        """Axes on which the first or last value was taken, other than the number and the origin of the vectors."""
         return tuple(
             name
             for (name, values), at in zip(self.axes.items(), self.chosen)
@@ -172,7 +172,7 @@ def smallest_within(error: Array, size: Array, allowance: Array | float) -> tupl
     flat, sizes = to_numpy(xp.reshape(error, (-1,))), to_numpy(xp.reshape(size, (-1,)))
     bound = to_numpy(xp.reshape(xp.zeros_like(error) + allowance, (-1,))) + flat.min()
     inside = (flat <= bound).nonzero()[0]
-    if not inside.shape[0]:  # no error is a number
+    if not inside.shape[0]:  # every error is NaN
         inside = asarray_like([int(flat.argmin())], flat)
     smallest = inside[sizes[inside] == sizes[inside].min()]
     at = int(smallest[flat[smallest].argmin()])

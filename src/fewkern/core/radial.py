@@ -55,7 +55,7 @@ class WidthKernel(Kernel):
         return {"length_scale": self.length_scale} if isinstance(self.length_scale, str) else {}
 
     def __repr__(self) -> str:
-        # a unit says how a rule was read: to a length scale that was given it means nothing
+        # the unit belongs to a rule: it is meaningless beside a given length scale
         unit = "" if self.unit == "auto" else f", unit={self.unit!r}"
         return f"{type(self).__name__}(length_scale={self.length_scale!r}{unit})"
 
@@ -109,7 +109,7 @@ class Gaussian(WidthKernel):
         return euclidean(X)
 
     def _block(self, X: Array, Y: Array) -> Array:
-        # Squares cancel in a distance: in float32 a narrow kernel would keep five figures. The exponential is float32.
+        # Squares cancel in a distance: in float32 a narrow kernel would keep five digits. The exponential is float32.
         xp, dtype = namespace(X), float_dtype(X)
         if not is_sparse(X) and dtype == xp.float32:
             X, Y = xp.astype(X, xp.float64), xp.astype(Y, xp.float64)
@@ -222,7 +222,7 @@ def _in_range(owner: str, width: Any) -> Any:
 def feature_units(X: Array, unit: str) -> Array:
     """The unit of every feature: its standard deviation ("spread"), or largest minus smallest value ("range").
 
-    A constant feature says nothing. Its unit is its size (one if it is zero), so that it can do no harm.
+    A constant feature carries no information. Its unit is its size, or one if that is zero.
     """
     found = column_ranges(X) if unit == "range" else column_spreads(X)
     xp = namespace(found)

@@ -1,7 +1,7 @@
-"""The samples that take part in a fit, and what a fit asks of all rows, wherever they are.
+"""The samples that take part in a fit, and the sums over all rows that a fit needs, wherever these are.
 
 A method that serves any number of rows needs a sample, on which it makes its choices, and sums over all rows, which
-give it the coefficients. Samples in memory or on a GPU answer both; so do the partitions of a Dask collection.
+give it the coefficients. Samples in memory or on a GPU provide both; so do the partitions of a Dask collection.
 """
 
 from __future__ import annotations

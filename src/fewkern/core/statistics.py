@@ -39,7 +39,7 @@ class LinearSolution:
     factor: Array
     """Lower triangular ``R'`` with ``[1 Z]' W [1 Z] + ridge diag(0, 1, .., 1) = R'R``."""
     jitter: float
-    """What rounding made necessary beside the ridge."""
+    """Added to the ridge where rounding made that necessary."""
 
     def in_precision(self, dtype: Any) -> tuple[Array, Array]:
         """``W`` and ``offset`` as numbers of this type: sums are in double precision, models in that of the samples."""
@@ -91,7 +91,7 @@ class Statistics:
 
     @classmethod
     def of(cls, Z: Array, Y: Array, weights: Array) -> Statistics:
-        """Of some rows. The sums are in double precision, whatever the rows are: there may be a billion of them."""
+        """Sums over some rows, in double precision, whatever the rows are: there may be a billion of them."""
         xp = namespace(Z)
         Z, Y, weights = (xp.astype(one, xp.float64, copy=False) for one in (Z, Y, weights))
         design = xp.concat([xp.ones_like(Z[:, :1]), Z], axis=1)
@@ -137,7 +137,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class FeatureSums:
-    """From a block of rows to the sums of its features and targets, on whatever worker has the block."""
+    """Turns a block of rows into sums of its features and targets, on whatever worker has the block."""
 
     basis: KernelBasis | GaussianBasis
     targets: Callable[[Samples], Samples] = with_targets

@@ -24,7 +24,7 @@ __all__ = [
     "three_gaussians_density",
 ]
 
-# Example 1 of the FCR paper: rates of the Laplace laws; example 2: means and variances of the normal laws.
+# Example 1 of the FCR paper: rates of the Laplace distributions; example 2: means and variances of the normal ones.
 _RATES = np.array([0.7, 0.5])
 _CENTRES = np.array([[1.0] * 6, [-1.0] * 6, [0.0] * 6])
 _VARIANCES = np.array([[1.0, 2.0] * 3, [2.0, 1.0] * 3, [2.0, 1.0] * 3])
@@ -178,9 +178,9 @@ def make_waveform(n_samples: int = 400, *, random_state: Any = 0) -> Pair:
 
 
 def make_gaussian_laplacian(n_samples: int = 500, *, random_state: Any = 0) -> np.ndarray:
-    """Samples in the plane from a normal and a Laplace law (example 1 of the FCR paper).
+    """Samples in the plane from a normal and a Laplace distribution (example 1 of the FCR paper).
 
-    A fair coin decides between a normal law at (2, 2) and independent Laplace laws at (-2, -2), (25) of the paper.
+    A fair coin decides between a normal distribution at (2, 2) and a product of Laplace ones at (-2, -2), FCR (25).
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def gaussian_laplacian_density(X: Any) -> np.ndarray:
 
 
 def make_three_gaussians(n_samples: int = 600, *, random_state: Any = 0) -> np.ndarray:
-    """Samples in six dimensions from three normal laws, mixed equally (example 2 of the FCR paper, (26)).
+    """Samples in six dimensions from three normal distributions, mixed equally (example 2 of the FCR paper, (26)).
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ from fewkern.density.problem import DensityProblem, squared_distances
 
 RULES = ("lscv", "lscv-approximate", "likelihood", "silverman", "scott")
 
-# Cross-validation looks at this many samples at most: it costs their square.
+# Largest number of samples in cross-validation, whose cost is their square.
 _SEARCH_ROWS = 2000
 # The first grid; it grows towards a minimum outside of it.
 _GRID_IN_SILVERMANS = np.geomspace(0.15, 1.5, 30)
@@ -42,8 +42,8 @@ def parzen_bandwidth(
 ) -> tuple[Path, Stop, int]:
     """The bandwidth of Parzen's estimate by one of the :data:`RULES`, or as given.
 
-    Cross-validation looks at 2,000 samples at most, drawn by ``rng``; the best bandwidth of a part is then narrowed as
-    theory says.
+    Cross-validation looks at 2,000 samples at most, drawn by ``rng``; their best bandwidth is then narrowed
+    at the theoretical rate.
 
     Returns
     -------

@@ -58,7 +58,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit.
+        """Fit the density.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
 
     @rowwise
     def cdf(self, X: Any) -> Array:
-        """Distribution function at every sample; not where kernels have a shape (``scale``): they are not products."""
+        """Distribution function at every sample; there is none where kernels have a shape (``scale``)."""
         X = self._query(X)
         return self.expansion_.cdf(X)
 

@@ -98,7 +98,7 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DensityClassifier:
-        """Fit.
+        """Fit a density to every class.
 
         Parameters
         ----------

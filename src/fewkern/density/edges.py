@@ -1,6 +1,6 @@
 r"""Features with bounds or a period: kernels are folded back into the range, so that no mass is outside.
 
-At a bound, what a kernel has beyond it is reflected; round a period, it is wrapped. Both are sums over images of a
+At a bound, what a kernel has beyond it is reflected; around a period, it is wrapped. Both are sums over images of a
 sample: :math:`\sum_t K(x_t, c, \sigma)`, which integrates to one over the range. Kernels are products over the
 features, so every feature has its own short sum.
 """
@@ -110,7 +110,7 @@ def check_ranges(bounds: Array | None, periods: Array | None, transform: Array) 
         raise ValueError("a KernelMixture has bounds and periods only together, and with a diagonal transform")
     bounds = to_numpy(bounds)
     if bounds.shape[0] != 2 or not (bounds[0] < bounds[1]).all() or math.isnan(to_numpy(periods).sum()):
-        raise ValueError("the bounds of a KernelMixture are not a least and a larger value")
+        raise ValueError("the bounds of a KernelMixture are not a smaller and a larger value")
 
 
 def _free_distances(Z: Array, centers: Array, edges: tuple[Edge, ...]) -> Array | float:

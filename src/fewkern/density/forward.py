@@ -28,7 +28,7 @@ _ITERATIONS, _LEAST_RISE = 500, 1e-5
 _MAX_PASSES = 5
 # Fewer samples are too few to learn a shape from.
 _LEAST_SHAPE_ROWS = 20
-# Above as many features a shape takes minutes: every EM iteration decomposes a matrix of them.
+# Above this number of features a shape takes minutes: every EM iteration decomposes a matrix of them.
 _MOST_SHAPE_FEATURES = 100
 
 
@@ -41,7 +41,7 @@ def _bounds(column: Any, value: Any, x: Array) -> tuple[float, float]:
     if not low < high or not (math.isfinite(low) or math.isfinite(high)):
         raise ValueError(
             f"ForwardDensity: bounds of feature {column!r} must be two numbers (low, high), the first the smaller one, "
-            f"or None for one that there is not, got {value!r}."
+            f"or None for no bound, got {value!r}."
         )
     outside = np.flatnonzero((x < x.dtype.type(low)) | (x > x.dtype.type(high)))
     if len(outside):
@@ -144,7 +144,7 @@ class ForwardDensity(DensityEstimator):
 
     It is a mixture of Gaussians, round or of one common shape, with a deterministic start, a floor on the bandwidths,
     and a size chosen on samples left out (FCR-ML). A density of few kernels has thin tails: errors weighted by the
-    density do not see it, the log-likelihood does. The system of the paper is :class:`ForwardConstrainedDensity`.
+    density do not see it, the log-likelihood does. The paper's own method is :class:`ForwardConstrainedDensity`.
 
     References
     ----------

@@ -34,7 +34,7 @@ from fewkern.density.problem import (
 
 # Bandwidths at which a kernel may enter, in Parzen bandwidths.
 _ENTRY_PARZEN_BANDWIDTHS = (1.0, 1.5, 2.0, 2.6, 3.6, 5.2, 7.5)
-# Further ones up to this part of the spread of the samples, each twice the one before, and how many at most: where
+# Further ones up to this fraction of the spread of the samples, each twice the one before, and how many at most: where
 # values repeat, Parzen's bandwidth is far below the width of any cluster.
 _WIDEST_ENTRY_IN_SPREADS, _MOST_WIDER_ENTRIES = 0.5, 6
 # Candidates tried as centers of one entry.
@@ -105,7 +105,7 @@ class EMFit:
     mixture: RoundMixture
     n_iter: int
     rise: float
-    """Of the mean log density in the last iteration."""
+    """Rise of the mean log density in the last iteration."""
     stop: Stop
     """CONVERGED or MAX_ITER."""
 
@@ -144,7 +144,7 @@ def iterated(
 
 
 class Growth:
-    """A mixture that grows by one kernel at a time, from a single normal law.
+    """A mixture that grows by one kernel at a time, from a single normal kernel.
 
     A kernel may enter at a candidate of the ``problem`` (300 of them at most), and its entry is scored on the
     candidates; EM then sees all samples. The ``floor`` of the bandwidths is in units of the problem's.
@@ -213,7 +213,7 @@ def grown(problem: DensityProblem, floor: float, size: int) -> RoundMixture:
 
 
 def first_folds(folds: list[Fold], rows: int) -> list[Fold]:
-    """The first folds that hold out as many ``rows``; all where they hold out fewer."""
+    """The first folds that together hold out at least ``rows`` samples; all folds where they hold out fewer."""
     held = np.cumsum([len(test) for _, test in folds])
     return folds[: 1 + int(np.searchsorted(held, rows))]
 
@@ -296,7 +296,7 @@ def choose_size(
 def covariance_ridge(S: Array, size: float) -> Array:
     r"""``S`` with :math:`\max((m/n)^3, 10^{-6})` of its diagonal added, and no variance far below the largest.
 
-    Eigenvalues from ``n`` samples are wrong by a part :math:`m/n` of themselves, however small they are: many samples
+    Eigenvalues from ``n`` samples have a relative error of :math:`m/n`, however small they are: many samples
     need no ridge, however close the features are to a plane. The least ridge is that of ``GaussianMixture``.
     """
     # a least variance inside the kernels: where values of a feature repeat, it would be zero
@@ -308,7 +308,7 @@ def covariance_ridge(S: Array, size: float) -> Array:
 def _regular_root(S: Array, size: float) -> tuple[Array, Array]:
     """Symmetric square root of ``S`` with its ridge, scaled to determinant one, and its inverse."""
     values, vectors = np.linalg.eigh(covariance_ridge(S, size))
-    # rounding may leave a variance of next to none below zero
+    # rounding may make a tiny variance negative
     roots = np.sqrt(np.maximum(values, max(np.finfo(float).eps * values[-1], np.finfo(float).tiny)))
     roots = roots / math.exp(float(np.mean(np.log(roots))))
     return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T

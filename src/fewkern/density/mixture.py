@@ -38,12 +38,12 @@ def product_bound(transform: Array, largest: float) -> Array:
 
 
 def _check_positions(caller: str, columns: Sequence[int], dim: int) -> list[int]:
-    """Positions of features as they were given: one at least, different, none out of range."""
+    """Positions of features as they were given: at least one, different, none out of range."""
     given = list(columns)
     valid = {column for column in given if type(column) is int and 0 <= column < dim}
     if not given or len(valid) < len(given):
         raise ValueError(
-            f"{caller}: expected different positions of features, 0 to {dim - 1}, one at least, got {given!r}."
+            f"{caller}: expected different positions of features, 0 to {dim - 1}, at least one, got {given!r}."
         )
     return given
 

@@ -30,7 +30,7 @@ from fewkern.core.path import Path, Stop, peel
 from fewkern.density.problem import DensityProblem, RoundMixture, size_path, squared_distances
 from fewkern.density.simplex import SimplexSolution, active_set
 
-# Assumption: SKD skips a column once less than this part of its squared length is new. The target has no noise, and
+# Assumption: SKD skips a column once less than this fraction of its squared length is new. The target has no noise, and
 # leave-one-out alone goes on to more than 100 columns. SDC only skips columns that are in the model up to rounding.
 _SKIP_KERNEL, _SKIP_DISTRIBUTION = 1e-2, 1e-12
 # Assumption, from the factor ten in the cost table of the paper: passes with a penalty of its own for every column,
@@ -144,7 +144,7 @@ def orthogonal_forward(
     target : array of shape (n,)
     penalties : array of shape (c,)
     skip : float
-        A column is passed over once what is left of it is below this part of its squared length.
+        A column is passed over once what is left of it is below this fraction of its squared length.
     nonnegative : bool
         Whether a column is refused when any weight of the enlarged model would be negative.
     limit : int or None
@@ -164,7 +164,7 @@ def _regress(
     F: Array, target: Array, *, skip: float, nonnegative: bool, limit: int | None, step: Step
 ) -> tuple[ForwardRegression, Array]:
     """A first pass over all columns, the others over its subset; the last regression, and its columns of ``F``."""
-    # Assumption: the penalties start at this part of the mean squared length of a column, so that units do not matter.
+    # Assumption: the penalties start at this fraction of the mean squared length of a column: units do not matter.
     initial = 1e-6 * float(np.mean(np.sum(F * F, axis=0)))
     penalties = np.full(F.shape[1], initial)
     result = orthogonal_forward(F, target, penalties, skip=skip, nonnegative=nonnegative, limit=limit)

@@ -18,7 +18,7 @@ from fewkern.density.orthogonal import PASSES, distribution_target, sparse_densi
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import CV_PARZEN_BANDWIDTHS, reduced_set, reduced_set_bandwidths
 
-# Samples that SKD and SDC see, and that may become centers: the regression costs their square.
+# Samples that SKD and SDC use, and that may become centers: the cost of the regression is their square.
 _MAX_ORTHOGONAL_ROWS = 2000
 # Samples at which ForwardConstrainedDensity matches Parzen's estimate, which itself comes from all samples.
 _MAX_REGRESSION_ROWS = 10_000
@@ -87,7 +87,7 @@ class ParzenDensity(DensityEstimator):
 class ForwardConstrainedDensity(DensityEstimator):
     r"""The density of the FCR paper: a few kernels that imitate Parzen's estimate (FCR-SDC).
 
-    Use :class:`ForwardDensity` unless you want the paper's system: it is fitted to the true density and not to Parzen's
+    Use :class:`ForwardDensity` unless you want the paper's method: it is fitted to the true density and not to Parzen's
     estimate of it, and is more accurate with fewer kernels.
 
     .. math:: \hat p \leftarrow \lambda \hat p + (1-\lambda) K(\cdot, v, \sigma), \qquad
@@ -294,7 +294,7 @@ class OrthogonalForwardDensity(DensityEstimator):
     bandwidth_ : float
         Bandwidth of Parzen's estimate.
     total_ : float
-        Sum of the regression weights before it was made one: far from one, the regression has found little.
+        Sum of the regression weights before normalization: far from one, the regression has found little.
     path_ : Path
         Leave-one-out score after every column of the last pass.
     stop_ : Stop

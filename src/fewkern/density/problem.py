@@ -238,7 +238,7 @@ class Scaling:
     reach: float
     """Largest distance of a sample from the mean in one feature."""
     bounds: Array | None = None
-    """Of the features, ``(2, m)``, infinite where there is none; with ``periods`` ``(m,)`` only."""
+    """Bounds of the features, ``(2, m)``, infinite where there is none; only together with ``periods`` ``(m,)``."""
     periods: Array | None = None
 
     def apply(self, X: Array) -> Array:
@@ -324,7 +324,7 @@ class _Moments:
     """What determines the scaling of samples; those of parts are merged by ``+``."""
 
     sums: ArraySums
-    """Of the weights and their squares; weighted, of every feature ``(m,)`` and of its square ``(m,)``, or of the
+    """Sums of the weights and their squares; weighted sums of every feature ``(m,)`` and its square ``(m,)``, or of the
     products of every pair ``(m, m)``."""
     least: Array
     largest: Array

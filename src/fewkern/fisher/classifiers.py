@@ -78,7 +78,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
         How the scores become probabilities.
     background_ : Background or None
         What :meth:`explain` compares with: at most 16 weighted centers of the samples, each the mean of five or more
-        (where there are so many). None for sparse samples and kernels other than the Gaussian.
+        (where there are enough). None for sparse samples and kernels other than the Gaussian.
     held_out_error_ : float or None
         Share of held-out samples that are misclassified (weighted), every fold with the penalty that the other folds
         choose. The length scale was chosen with all folds. None where a class is too small for folds.
@@ -174,7 +174,7 @@ class SparseKernelFisher(ScoringClassifier, KernelEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SparseKernelFisher:
-        """Fit.
+        """Fit the model.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
         As in :class:`SparseKernelFisher`; ``indices_`` in the order of selection.
     background_ : Background or None
         What :meth:`explain` compares with: at most 16 weighted centers of the samples, each the mean of five or more
-        (where there are so many). None for sparse samples and kernels other than the Gaussian.
+        (where there are enough). None for sparse samples and kernels other than the Gaussian.
     held_out_error_ : float or None
         Share of held-out samples that are misclassified (weighted), every fold with the number of vectors that the
         other folds choose. The length scale was chosen with all folds. None where a class is too small for folds.
@@ -259,8 +259,8 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
     1,000 samples. Above 5,000 rows length scale, size and vectors come from 5,000 of them, and the coefficients from
     all rows, which may be those of a Dask collection.
 
-    The original article was not at hand: that the constant is forced and the coefficients are not regularized is our
-    reading. The decision is that of :class:`SparseKernelFisher`.
+    The original article was not available to us: that the constant is forced and the coefficients are not regularized
+    is our reading. The decision is that of :class:`SparseKernelFisher`.
 
     References
     ----------
@@ -304,7 +304,7 @@ class ForwardKernelFisher(ScoringClassifier, KernelEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> ForwardKernelFisher:
-        """Fit.
+        """Fit the model.
 
         Parameters
         ----------

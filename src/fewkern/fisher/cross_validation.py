@@ -78,7 +78,7 @@ class Selected:
     """The setting that cross-validation selected."""
 
     candidates: Candidates
-    """With the selected kernel."""
+    """Candidates with the selected kernel."""
     setting: float
     trace: Path
     held_out: HeldOut | None = None
@@ -232,7 +232,7 @@ class CrossValidated:
     def held_out(self, settings: Sequence[int], targets: FisherTargets) -> HeldOut:
         """Discriminant of the held-out samples in units of ``targets``, every fold at a setting of its own.
 
-        A fold's own classes have shares, and so targets, of their own. A sample that is held out more than once counts
+        Every fold has class shares, and therefore targets, of its own. A sample that is held out more than once counts
         once.
         """
         posteriors = [part.posteriors(self.models[s][f]) for f, (part, s) in enumerate(zip(self.parts, settings))]
@@ -281,11 +281,11 @@ class _HeldOutFold:
 
     path: Iterator[Discriminant]
     targets: FisherTargets
-    """Those of the samples that the models are trained on."""
+    """Targets of the samples that the models are trained on."""
     rows: Array
     """The held-out samples."""
     K: Array
-    """Their kernel columns."""
+    """Kernel columns of the held-out samples."""
 
     @classmethod
     def of(

@@ -152,7 +152,7 @@ class Ending:
     criterion: str = ""
     """What is compared with the tolerance, in words."""
     reached: float = 0.0
-    """Its last value."""
+    """Last value of the criterion."""
     tol: float = 0.0
 
 
@@ -220,11 +220,11 @@ class ActiveSet:
 
     problem: PenalizedProblem
     S: Array
-    """Their numbers."""
+    """Numbers of the components."""
     W: Array
-    """Their coefficients, ``(k, p)``."""
+    """Coefficients of the components, ``(k, p)``."""
     B: Array
-    """Their correlations with the target, ``(k, p)``."""
+    """Correlations of their columns with the target, ``(k, p)``."""
     G: Array
     """Gram matrix of their columns."""
 
@@ -261,7 +261,7 @@ class ActiveSet:
         return self.take(np.flatnonzero(mask))
 
     def join(self, N: Array, W: Array) -> ActiveSet:
-        """With the components ``N`` at ``W`` appended."""
+        """The active set with the components ``N`` at ``W`` appended."""
         return ActiveSet.of(self.problem, np.concatenate([self.S, N]), np.concatenate([self.W, W]))
 
     def sorted(self) -> ActiveSet:

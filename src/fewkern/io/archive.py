@@ -38,9 +38,9 @@ _BUDGET_BASE_BYTES = 48 * 2**20
 _BUDGET_FACTOR = 50
 # Bytes per byte of an array: the array itself, its member of the zip, and temporary arrays of the trial predictions.
 _BYTES_PER_ARRAY_BYTE = 12
-# Bytes per text of an array: NumPy makes an object of every text that is looked at.
+# Bytes per text of an array: NumPy creates an object for every text that is read.
 _BYTES_PER_TEXT = 160
-# Copies of names of features that scikit-learn makes: of a category it is the name of the column and the category.
+# Copies of feature names that scikit-learn makes: the name for a category consists of its column and the category.
 _NAME_COPIES = 3
 # Features that a model may declare beyond those that its file has room for: of dense rows, and of sparse ones.
 _FREE_COLUMNS, _FREE_SPARSE_COLUMNS = 2**18, 2**20

@@ -20,7 +20,7 @@ from fewkern.io.describe import inner_model, plan
 from fewkern.io.fixed import FixedWriter, fixed
 from fewkern.io.plan import DTYPES, ROUNDING, Plan, Vector, learning, shares
 
-# Rows of the program, spread over those that it is given.
+# Rows of the test program, spread over those that it is given.
 _ROWS = 20
 # Largest difference, as a share of the largest output.
 _TOLERANCES = {"double": 1e-9, "float": ROUNDING}
@@ -87,7 +87,7 @@ def to_c(
         If true, the model goes on learning where it runs: see Notes. For :class:`KernelClassifier` and
         :class:`KernelRegressor`.
     explain : bool, default False
-        If true, also write what every input contributes to every value, as ``explain`` of the model says. For sums of
+        If true, also write what every input contributes to every value, as the model's ``explain`` does. For sums of
         Gaussians.
 
     Returns
@@ -101,7 +101,7 @@ def to_c(
     have no form in C. Sparse vectors are written dense.
 
     With ``update`` the vectors stay, and the coefficients follow every sample by recursive least squares, on one
-    triangle of ``n (n + 1) / 2`` numbers for ``n`` coefficients, without memory that grows. With ``forgetting`` 1 they
+    triangle of ``n (n + 1) / 2`` numbers for ``n`` coefficients, in constant memory. With ``forgetting`` 1 they
     are those of ``partial_fit`` (the ridge grows with the number of samples, one coefficient after the other); with
     0.999, say, old samples fade, and about the last 1,000 count. ``model_update`` returns 0 and learns nothing where a
     number is not finite, or ``forgetting`` is not in (0, 1]. ``model_error`` is the mean squared error, or the error

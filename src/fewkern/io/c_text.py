@@ -1,4 +1,4 @@
-"""What C files are made of: numbers, texts and comments, the head, and functions that are there in C."""
+"""Parts of C files: numbers, texts and comments, the head, and the functions that are written in C."""
 
 from __future__ import annotations
 

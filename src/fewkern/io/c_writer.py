@@ -17,7 +17,7 @@ from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.c_text import c_functions, c_head, c_lines, c_loops, c_number, c_string, c_words, filled
 from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, Learning, LogSum, Plan, Shares, Sum, Vector
 
-# Nodes and weights on [0, 1] for Gaussians along a short way, as in arrays.line_integrals.
+# Nodes and weights on [0, 1] for Gaussians along a short segment, as in arrays.line_integrals.
 _NODES = np.polynomial.legendre.leggauss(8) * np.array([[0.5], [0.5]]) + np.array([[0.5], [0.0]])
 
 
@@ -77,7 +77,7 @@ class CWriter:
         return "\n".join([head, *self.constants, *c_loops(functions, n, self.words["T"]), functions])
 
     def _more(self) -> None:
-        """For writers that add functions."""
+        """Hook for writers that add functions."""
 
     def _formats(self) -> list[str] | None:
         """What ``x`` holds, where these are whole numbers."""

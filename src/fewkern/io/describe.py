@@ -39,7 +39,7 @@ _REASONS: dict[type, str] = {
     Precomputed: "whose values you compute, so the model does not hold the vectors",
     Function: "a Python function, which cannot be written in another language",
 }
-# Number of vectors at which the rounding error is estimated, at most.
+# Largest number of vectors at which the rounding error is estimated.
 _ROUNDING_ROWS = 1000
 
 

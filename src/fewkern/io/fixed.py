@@ -2,7 +2,7 @@
 
 A number of column ``i`` is ``(x - shift) * 2**exponent``, and a missing one is ``MISSING``. Prepared columns and
 directions fill 16 bits, each with a power of two of its own in the metric; squared distances have 32 bits. Their
-exponentials are powers of two: whole octaves are shifts, and parts of an octave come from a table, in between by lines.
+exponentials are powers of two: whole octaves are shifts, and parts of an octave are interpolated in a table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MISSING = -(2**15)
 _LARGEST, _ONE = 2**15 - 1, 2**15
 # An exponential is zero from this many octaves on.
 _OCTAVES = 16
-# 64 lines per octave: between two entries a line is wrong by half a unit.
+# 64 entries per octave: linear interpolation between two of them is wrong by half a unit.
 POWERS = np.rint(_ONE * 2.0 ** -(np.arange(65) / 64)).astype(np.int64)
 # Rounding of more than this share of the spread is worth a warning.
 _WORST = 0.02
@@ -59,9 +59,9 @@ class Fixed:
     """The input of every feature."""
     shift: Vector
     exponent: Integers
-    """Of every feature: ``(x - shift) * 2**exponent``."""
+    """Power of two of every feature: ``(x - shift) * 2**exponent``."""
     fill: Integers | None
-    """In place of a missing number; None: there is none."""
+    """What takes the place of a missing number; None: no number may be missing."""
     bends: tuple[tuple[Integers, Integers], ...]
     directions: Integers
     """``(r, d)``; products lose ``turn_shift`` bits before they are added up, and their sums ``direction_shift``."""

@@ -32,7 +32,7 @@ def to_js(
     """A fitted model as JavaScript: one module without dependencies, for web pages, Node and Deno.
 
     Every function takes one row: an array, or an object by the names of the columns. Texts are given as they are, and
-    ``null`` is a missing number; an object that lacks a column is an error. Of a date in a table there are several
+    ``null`` is a missing number; an object that lacks a column is an error. A date in a table becomes several
     columns, which the head of the file describes.
 
     ===================== ==========================================================================

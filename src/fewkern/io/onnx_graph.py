@@ -20,7 +20,7 @@ def _node(operator: str) -> Callable[[Any, Any], Value]:
 
 
 class Value:
-    """A result in a graph, with which one computes as with an array: every operation is a node."""
+    """A result in a graph, used like an array: every operation adds a node."""
 
     __array_ufunc__ = None  # an array leaves an operation with a value to the value
 
@@ -48,7 +48,7 @@ class Value:
         return self.graph.add("ReduceMax", self, axes=[1], keepdims=1)
 
     def pairs(self) -> Value:
-        """With a second dimension for vectors."""
+        """The value with a second dimension for vectors."""
         return self.graph.add("Unsqueeze", self, self.graph.axes(1))
 
 

@@ -192,7 +192,7 @@ def _one_hot(features: StepFeatures, step: OneHotEncoder, caller: str) -> StepFe
     for categories, drop in zip(step.categories_, dropped):
         values = np.eye(len(categories))
         values = values if drop is None else np.delete(values, int(drop), axis=1)
-        # an error in Python is "not a number" elsewhere
+        # where Python raises an error, other languages get NaN
         unknown = np.full(values.shape[1], np.nan if step.handle_unknown == "error" else 0.0)
         tables.append((values, unknown))
     return _encoded(features, step, tables, caller)

@@ -23,16 +23,16 @@ from fewkern.learn.estimators import KernelClassifier, KernelRegressor
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Number = Literal["float", "double"]
 DTYPES: dict[str, Any] = {"float": np.float32, "double": np.float64}
-# Rounding that may change an output by more than this part of the largest one is worth a warning.
+# Rounding that may change an output by more than this fraction of the largest one is worth a warning.
 ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
 class Sum:
-    r"""Values :math:`\sum_j c_j k(z, v_j) + b` at ``z = factor (x - shift)``, with ``k`` free of parameters but two.
+    r"""Values :math:`\sum_j c_j k(z, v_j) + b` at ``z = factor (x - shift)``, with at most two parameters in ``k``.
 
-    With ``bends`` the features first pass these, and ``x`` is what comes out. A "gaussian" may have three more parts:
-    ``directions``, whose products with ``x`` stand behind the other entries of ``z``; ``narrow``, which gives every
+    With ``bends``, ``x`` are the features after these piecewise linear maps. A "gaussian" may have three more parts:
+    ``directions``, whose products with ``x`` are appended to ``z``; ``narrow``, which gives every
     vector a width of its own; and ``slopes``, which add a linear function of ``x``.
 
     ============ =====================================================================
@@ -154,7 +154,7 @@ class Plan:
     inputs: Inputs | None = None
     """None: the inputs are the features."""
     coverage: float | None = None
-    """Of the intervals or sets of classes that a file also computes."""
+    """Coverage of the intervals or sets of classes that a file also computes."""
     bounds: Bounds | None = None
     set_threshold: float | None = None
     """A set holds the classes whose probability is at least one minus this, and the most probable one."""
@@ -199,7 +199,7 @@ class Shares:
     part: Sum
     """A "gaussian", or the "linear" sum of a learner without vectors; of a classifier, its scores."""
     centers: Vector
-    """``(k, d)``, where the way from them is straight: as ``x`` behind the bends, or as ``z`` where there are none."""
+    """``(k, d)``, where the path from them is straight: as ``x`` behind the bends, or as ``z`` where there are none."""
     weights: Vector
     """``(k,)``; they add up to one."""
     columns: tuple[int, ...]
@@ -266,11 +266,11 @@ class Learning:
     ridge: float
     """An entry of a row that is added for one coefficient at a time."""
     factor: float
-    """Of the softmax of a classifier."""
+    """Factor of the softmax of a classifier."""
 
 
 def learning(model: Any, caller: str) -> Learning:
-    """Where a fitted model of the learner goes on, as its ``partial_fit`` does; ``caller`` begins error messages."""
+    """The sums from which a fitted learner continues, as its ``partial_fit`` does; ``caller`` begins error messages."""
     name = type(model).__name__
     if not isinstance(model, (KernelClassifier, KernelRegressor)):
         raise TypeError(

@@ -35,8 +35,8 @@ def to_sql(
     ----------
     model : fitted classifier, regressor or transformer of fewkern
         Or a pipeline or a model of tables, as in :func:`to_c`. Columns have the names that the model was fitted with,
-        else ``x0``, ``x1``, ... Missing numbers are ``NULL``; texts are given as they are. Of a date in a table there
-        are several columns, such as ``"since (day)"``, which the head of the file describes.
+        else ``x0``, ``x1``, ... Missing numbers are ``NULL``; texts are given as they are. A date in a table
+        becomes several columns, such as ``"since (day)"``, which the head of the file describes.
     path : str, path or None, default None
         If given, also write the expression to this file, below a comment.
     output : {"predict", "predict_proba", "decision", "transform"}, default "predict"

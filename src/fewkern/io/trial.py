@@ -1,4 +1,4 @@
-"""What was read from a file is asked for everything: every method of an estimator is called at its own vectors."""
+"""Objects read from a file are tried: every method of an estimator is called at its own vectors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _METHODS = ("predict", "predict_proba", "decision_function", "score_samples")
 _MOST_SHARES = 100_000
 # Rows of its own vectors that a model is tried on.
 _TRIAL_ROWS = 4
-# An answer above this part of the largest number leaves no room for samples a little further out.
+# An answer above this fraction of the largest number leaves no room for samples a little further out.
 _HEADROOM = 1e-8
 # What set_output can have said.
 _OUTPUTS = [{"transform": kind} for kind in ("default", "pandas", "polars")]
@@ -69,7 +69,7 @@ def _check_names(model: BaseEstimator) -> None:
         if name.startswith("__") or callable(getattr(type(model), name, None)):
             raise ValueError(f"{type(model).__name__} has an attribute {name}")
     if vars(model).get("_sklearn_output_config", _OUTPUTS[0]) not in _OUTPUTS:
-        raise ValueError(f"{type(model).__name__} makes tables that nobody knows")
+        raise ValueError(f"{type(model).__name__} has an unknown output format")
 
 
 def _is_ours(model: Any) -> bool:
@@ -132,7 +132,7 @@ def _try_learning(model: LearningEstimator, X: Any) -> None:
     """The sums of a file make a function of the same features and values, and go on adding up."""
     given = [vars(model).get(name) for name in ("_sums", "_fitted_to")]
     if not all(fits(sums, Sums | None) for sums in given):
-        raise ValueError(f"the sums of {type(model).__name__} are none")
+        raise ValueError(f"the sums of {type(model).__name__} are not sums over rows")
     if not any(given):
         return
     sums = sums_before(model)

@@ -48,7 +48,7 @@ class Sums:
 
     @classmethod
     def of(cls, basis: Basis, alpha: float, samples: Samples) -> Sums:
-        """After a first batch."""
+        """The sums after a first batch."""
         return cls(basis, alpha, FeatureSums(basis)(samples))
 
     def __add__(self, other: Sums) -> Sums:
@@ -63,11 +63,11 @@ class Sums:
         )
 
     def with_batch(self, samples: Samples) -> Sums:
-        """After another batch, with targets."""
+        """The sums after another batch, with targets."""
         return replace(self, statistics=self.statistics + FeatureSums(self.basis)(samples))
 
     def without(self, samples: Samples) -> Sums | None:
-        """Of the other rows; None where no rows could have such sums."""
+        """The sums of the other rows; None where no rows could have such sums."""
         left = self.statistics - FeatureSums(self.basis)(samples)
         if not is_possible(left, self.statistics, eps(samples.weights)):
             return None
@@ -76,7 +76,7 @@ class Sums:
         return replace(self, statistics=replace(left, square=square))
 
     def judged(self, weight: float, error: float, factor: float = 1.0) -> Sums:
-        """With the leave-one-out error of another batch added."""
+        """The sums with the leave-one-out error of another batch added."""
         return replace(
             self,
             weight=self.weight + weight,
@@ -91,7 +91,7 @@ class Sums:
 
     @property
     def factor(self) -> float:
-        """Of the softmax: the geometric mean over the batches."""
+        """Factor of the softmax: the geometric mean over the batches."""
         return math.exp(self.log_factor / self.weight)
 
     def solution(self) -> LinearSolution:
@@ -107,7 +107,7 @@ class Sums:
         found, Z = self.solution(), self.basis.features(samples.X)
         xp = namespace(found.W)
         Z, Y, w = (xp.astype(one, xp.float64, copy=False) for one in (Z, samples.targets, samples.weights))
-        # a row on which alone some direction hangs is predicted by nothing but the constant
+        # a row that alone determines some direction is predicted by the constant
         values = held_out_values(Y, Z @ found.W + found.offset, found.leverage(Z, w), found.offset)
         return HeldOut(xp.astype(values, samples.weights.dtype, copy=False), samples)
 

@@ -31,7 +31,7 @@ _FLOOR = 0.1
 _GRADIENT_ROWS, _GRADIENT_OUTPUTS = 800, 6
 # Length of the leading direction at first, in units of the mean inverse width.
 _LENGTH = 0.3
-# An error of this share of the variance is none: the tolerance is relative to it at least.
+# An error below this share of the variance counts as zero: the tolerance is relative to at least this.
 _NEGLIGIBLE = 1e-3
 
 
@@ -77,7 +77,7 @@ class Sizes:
 
     @classmethod
     def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
-        """For ``n`` rows; ``fixed`` and ``most`` are the parameters n_vectors and max_vectors."""
+        """The sizes for ``n`` rows; ``fixed`` and ``most`` are the parameters n_vectors and max_vectors."""
         cap = max(1, min(n, int(1.25 * policy.share * n)))
         still = {min(m, cap) for m in policy.still}
         if fixed is not None:
@@ -140,7 +140,7 @@ def climb(
     """All candidates on some rows, small ones first; ``judge`` is the error of a geometry on rows held out.
 
     A rung begins with the better of two geometries, the grown one of the rung before and the distilled one of its own
-    size, which is then moved by the labels; half way it is left where it has not reached the least error so far. The
+    size, which is then moved by the labels; halfway it is abandoned if it has not reached the least error so far. The
     ladder ends ``policy.patience`` rungs after the least error, but not before it has more vectors than the smallest
     model of samples: a plateau of a few vectors says little.
     """
@@ -180,7 +180,7 @@ def climb(
 
 
 def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.random.Generator) -> Geometry:
-    """The geometry with new vectors, up to ``size``: rows of large residual, spread out in the present metric."""
+    """The geometry with new vectors, up to ``size``: rows of large residual, spread out in the current metric."""
     gap = rows.Y - values(rows, geometry, *coefficients(rows, geometry, policy))
     residual = np.einsum("ij,ij->i", gap, gap) * rows.weights
     chance = residual + _FLOOR * residual.mean() + 1e-300

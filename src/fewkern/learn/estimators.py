@@ -48,7 +48,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     random_state : int, Generator, RandomState or None, default 0
         Rows are put into an order of their own first, so the order of the table does not matter.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Whether to show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         sample_weight : array of shape (n_samples,) or None
         groups : array of shape (n_samples,) or None
             Labels, equal for samples that belong together, such as the measurements of one person. Whole groups are
-            then held out, by every choice and in all that is said of new samples.
+            then held out, in every choice and in every estimate for new samples.
 
         Returns
         -------
@@ -124,8 +124,8 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, basis: Basis | None = None) -> KernelRegressor:
         """Learn from one of several batches of samples.
 
-        Vectors, metric and ridge are chosen on the first batch, as :meth:`fit` does, and stay. So let it be a few
-        thousand samples of every kind, or give the vectors. The coefficients are those of all batches together.
+        Vectors, metric and ridge are chosen on the first batch, as :meth:`fit` does, and stay. It should therefore
+        hold a few thousand samples of every kind; or give the vectors. The coefficients are those of all batches.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
     random_state : int, Generator, RandomState or None, default 0
         As in :class:`KernelRegressor`.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Whether to show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------

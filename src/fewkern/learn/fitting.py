@@ -41,7 +41,7 @@ from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 PARAMETERS = constraints("max_vectors", "prefer", "random_state", "verbose", n_vectors=CONSTRAINTS["max_vectors"])
 """Parameters that both estimators of the learner have, and what they accept."""
 
-# Vectors for the novelty at most: beyond 20 more of them hardly matter, and files hold them beside those of the model.
+# Largest number of vectors for the novelty: more than 20 hardly matter, and files hold them beside the model's own.
 _MOST_FOR_NOVELTY = 80
 # More vectors pay if the last ones lowered the error by more than this many standard errors of the fall.
 _CLEAR = 2.0
@@ -54,7 +54,7 @@ class Fitted:
     expansion: GaussianExpansion | KernelExpansion
     sums: Sums
     held_out: HeldOut
-    """At settings that other rows chose."""
+    """Predictions at settings that other rows chose."""
     novelty: Novelty | None
     path: Path | None
     origin: str

@@ -38,7 +38,7 @@ _OF_RAREST = 0.05
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user may say to the learner."""
+    """The settings of a user."""
 
     n_vectors: int | None = None
     max_vectors: int | None = None
@@ -58,13 +58,13 @@ class Learned:
 
     basis: GaussianBasis
     ridge: float
-    """Per unit of weight."""
+    """Ridge per unit of weight."""
     key: Key
     """Kind and number of vectors of the candidate that was chosen."""
     comparison: Comparison | None
     """None where there were too few samples for folds."""
     samples: Samples
-    """In the order of the learner."""
+    """The samples in the order of the learner."""
     rows: Rows
     """The samples, prepared, with targets of unit variance."""
     held_out: tuple[Host, Host] | None = None

@@ -33,9 +33,9 @@ _RIDGES = (2.5, 0.5, 0.1, 0.02)
 
 @one_thread()
 def as_logistic(fitted: Fitted, population: Population) -> Fitted:
-    """The same vectors with the coefficients of logistic regression, where rows held out ask for it.
+    """The same vectors with the coefficients of logistic regression, where held-out rows favor it.
 
-    They do where it makes them more likely, and no more of them wrong. All rows must be in the sample that chose the
+    It must raise their likelihood, and misclassify no more of them. All rows must be in the sample that chose the
     vectors; of more rows least squares needs sums only.
     """
     found, samples = fitted.learned, population.sample

@@ -33,7 +33,7 @@ from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Cells, Warp
 
 Host = np.ndarray[Any, Any]
-# Leverage above which a row is taken to have this one: its own value is nearly all that predicts it.
+# Largest leverage that is used: above it, a row's own value is nearly all that predicts it.
 MOST_LEVERAGE = 0.98
 # Least inverse width of a column, over the largest, that the unit of the vectors follows.
 _LEAST_SCALE = 1e-3
@@ -103,7 +103,7 @@ class Rows:
     """The linear features are ``T @ axes``, shape ``(d, p)``."""
     groups: Host | None = None
     cells: Cells | None = None
-    """Where the rows lie between the knots of a warp."""
+    """Positions of the rows between the knots of a warp."""
 
     @property
     def n(self) -> int:
@@ -268,7 +268,7 @@ def move(
 ) -> Geometry:
     """The geometry after at most ``steps`` steps of L-BFGS; one that gains less than the share ``tol`` is the last.
 
-    This one programme moves all vectors, with the labels or a teacher as targets.
+    This one optimizer moves all vectors, with the labels or a teacher as targets.
 
     Half way the search ends where the geometry is not ``promising``.
 
@@ -283,7 +283,7 @@ def move(
     def error(x: Host) -> tuple[float, Host]:
         try:
             value, gradient = objective(rows, at(x), policy)
-        except (ValueError, OverflowError):  # a line search went too far: no inverse, or no number
+        except (ValueError, OverflowError):  # a line search went too far: no inverse, or an overflow
             return math.inf, x
         return value, _packed(_arrays(gradient)) * units
 

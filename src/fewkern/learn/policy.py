@@ -31,7 +31,7 @@ class Policy:
     linear_scale: float = 0.3
     """Weight of the linear features beside the Gaussians: the ridge acts on both (section 3)."""
     linear_columns: int = 64
-    """Linear features at most: above, the leading principal components (section 3)."""
+    """Largest number of linear features: above it, the leading principal components (section 3)."""
     still: tuple[int, ...] = (20, 80, 300, 900)
     """Sizes of the models whose vectors are samples; the best of them is the teacher (section 4). The last but one is
     also the size with which the start is chosen, on at least five rows a vector (section 2), and the most that are kept
@@ -40,7 +40,7 @@ class Policy:
     ladder: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
     """Sizes of the models whose vectors are moved (section 4)."""
     share: float = 0.64
-    """Moved vectors at most, as a share of the rows; samples as vectors may be a quarter more (section 4)."""
+    """Largest number of moved vectors, as a share of the rows; samples as vectors may be a quarter more (section 4)."""
     directions: int = 4
     """Learned directions (section 4). Without them the mean error is half a point higher."""
     steps: int = 14

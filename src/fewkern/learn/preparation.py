@@ -46,7 +46,7 @@ def fit_preparation(X: Host, weights: Host, policy: Policy) -> Preparation:
 def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
     """The same map on the range of the rows of ``X``, and a straight line beyond it, which leads away from all rows.
 
-    A model does better with a map that is flat out there. But what is unlike all rows must not look like the last one.
+    A model does better with a map that is flat there. But a sample unlike all rows must not look like the last row.
     """
     knots, values = to_numpy(preparation.knots), to_numpy(preparation.values)
     low, high = np.minimum(X.min(axis=0), knots[0]), np.maximum(X.max(axis=0), knots[-1])
@@ -78,7 +78,7 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
         knots, normal = scale.normal_scores(policy.knots)
         share = scale.heaviness(policy.tail)
         values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, _FURTHEST
-    t = Preparation(knots[:, None], values[:, None])(x[:, None])[:, 0]  # np.interp knows no slopes of tiny columns
+    t = Preparation(knots[:, None], values[:, None])(x[:, None])[:, 0]  # np.interp fails on the slopes of tiny columns
     mean = weights @ t / weights.sum()
     spread = np.sqrt(weights @ (t - mean) ** 2 / weights.sum())
     return knots, np.clip((values - mean) / (spread if spread > 0 else 1.0), -furthest, furthest)
@@ -102,7 +102,7 @@ class _Scale:
         order = np.argsort(x, kind="stable")
         w = weights[order].astype(np.float64)
         levels = (np.cumsum(w) - 0.5 * w) / w.sum()
-        # next to no weight at an end is not none: the normal score there is finite
+        # a tiny weight at an end is not zero: the normal score there is finite
         return cls(x[order], np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg))
 
     def quantiles(self, levels: Host) -> Host:
@@ -138,7 +138,7 @@ class _Scale:
 
 @dataclass(frozen=True)
 class Cells:
-    """Where values lie between the knots of their columns."""
+    """Positions of values between the knots of their columns."""
 
     place: Host
     """Position of the piece in the raveled pieces ``(k - 1, c)``, shape ``(n, c)``."""

@@ -19,11 +19,11 @@ from fewkern.select.leave_one_out import GroupBlocks, group_residuals
 Host = np.ndarray[Any, Any]
 # Rows for the trees, and least rows in a leaf: an importance needs no more.
 _TREE_ROWS, _LEAF_ROWS = 1500, 5
-# Importance below which a column counts as having this one, over the largest.
+# Least importance of a column, over the largest.
 _LEAST_IMPORTANCE = 1e-3
 # Rows among which pivots are chosen: per pivot, and at least.
 _ROWS_PER_PIVOT, _PIVOT_ROWS = 4, 400
-# Chance moves the choice of a pivot by this power of a uniform number.
+# The choice of a pivot is randomized by this power of a uniform number.
 _CHANCE = 0.3
 # What is less than this share of the whole may be rounding: it chooses nothing, whatever the processor.
 ROUNDING = 1e-9
@@ -39,7 +39,7 @@ class Start:
     ridge: float
     seed: int
     warp: Warp | None = None
-    """Where the warp of vectors that move by the labels begins; None if there is none."""
+    """The initial warp of vectors that move by the labels; None if there is none."""
 
     def geometry(self, rows: Rows, size: int) -> tuple[Geometry, Host]:
         """A geometry whose vectors are samples, spread out in the metric, and the positions of these samples."""

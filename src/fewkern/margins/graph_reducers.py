@@ -216,8 +216,8 @@ class GraphEmbedding(Reducer):
 class RecursiveSoftMargin(Reducer):
     r"""Directions that keep close classes apart, whatever far ones do: a transformer (RSM).
 
-    It is :class:`GraphEmbedding` with soft margins: a pair of samples that is far enough apart counts no more, so a far
-    class or an outlier cannot dominate. One direction after another, each in the complement of those before, minimizes
+    It is :class:`GraphEmbedding` with soft margins: a pair of samples that is far enough apart no longer counts, so a
+    far class or an outlier cannot dominate. Each direction, in the complement of those before, minimizes
 
     .. math::
 
@@ -248,7 +248,7 @@ class RecursiveSoftMargin(Reducer):
         Orthonormal directions, or orthonormal in the metric :math:`S`; "scatter" is better with more samples than
         features.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Whether to show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ class Features:
     """Centered features in double precision, and where they come from."""
 
     samples: Samples
-    """With weights in double precision."""
+    """Samples with weights in double precision."""
     kernel: Kernel
     Z: Array
     """Centered features."""

@@ -69,7 +69,7 @@ class GraphRule(Parameters, ABC):
         """The graph pair of the features ``Z``, with the classes and weights of the samples."""
 
     def scatters(self, spread: Spread) -> tuple[Array | None, Array]:
-        """Of an additive rule: intrinsic (None: the identity) and penalty scatter in the coordinates ``spread.V``."""
+        """Intrinsic (None: the identity) and penalty scatter of an additive rule, in the coordinates ``spread.V``."""
         raise NotImplementedError
 
     def _count(self, name: str) -> int:

@@ -52,7 +52,7 @@ _FIRST_BAND_MARGINS, _BAND_MARGINS = 0.3, 0.05
 # Pairs that turn out to lie this far on the wrong side of their margin join.
 _WRONG_SIDE_MARGINS = 1e-9
 # Widths of the smoothed hinge, in units of the margin. After the first step w is near the solution, and only the last
-# ones are used. Of one only, which takes three quarters of the time, some stored results change by a sample.
+# ones are used. With the last one only, in three quarters of the time, some results change by one sample.
 _SMOOTHING_MARGINS, _LAST_WIDTHS = (0.5, 0.1, 0.02, 0.004, 0.001), 2
 # Newton's method per width: steps, and the gain, relative to J(0) - J, at which it ends; a wide hinge only gives the
 # start of the next one.

@@ -59,7 +59,7 @@ class RecursiveSVM(Reducer):
         basis unless a number is given, or sparse samples have more than 2,000 features (None: 2,000 vectors then).
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Whether to show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ _MOST_FEATURES = 5
 _TAIL, _MARGIN = 1e-3, 0.08
 # Standard deviations around a center that hold all of a kernel that can be seen.
 _REACH = 5.0
-# Regions of growing density are layers of one color: so they show on light and on dark ground.
+# Regions of growing density are layers of one color: so they show on light and dark backgrounds.
 _LAYERS, _LAYER_ALPHA = 9, 0.11
 # Area of the dot at the center of the heaviest kernel.
 _DOT = 160.0

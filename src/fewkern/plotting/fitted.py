@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 
-# Parts of the range of a feature by which a change of unit may be off.
+# Error allowed in a change of unit, as a fraction of the range of the feature.
 _ROUNDING = 1e-6
 
 
@@ -26,7 +26,7 @@ class FittedModel:
     X: Any
     """The samples as it sees them, None if none were given."""
     names: list[str]
-    """Of the features that it sees."""
+    """Names of the features that it sees."""
     labels: list[str]
     """What the axes of a picture show: the names, and, where a step has changed more than the unit, that step."""
     shift: np.ndarray

@@ -53,7 +53,7 @@ _BELOW, _ABOVE = 0.05, 0.15
 class PathDisplay(Display):
     """Error against the number of vectors (or the bandwidth) along the chosen path, with the best of the other paths.
 
-    Of :class:`~fewkern.KernelClassifier` and :class:`~fewkern.KernelRegressor` there is one line for every kind of
+    For :class:`~fewkern.KernelClassifier` and :class:`~fewkern.KernelRegressor` there is one line for every kind of
     vectors that was compared.
 
     Parameters

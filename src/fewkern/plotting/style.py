@@ -112,7 +112,7 @@ def draw_samples(ax: Any, points: np.ndarray, labels: Any, classes: Any = None) 
         ax.figure.colorbar(drawn, ax=ax, label="target")
         return True
     for c, label in enumerate(classes):
-        # colors come round again; shapes do not
+        # colors repeat; shapes do not
         marker, color = "os^D"[(c // len(CLASSES)) % 4], CLASSES[c % len(CLASSES)]
         own = points[labels == label]
         if len(own):

@@ -220,7 +220,7 @@ class Predictions:
     truth: Array
     predicted: Array
     probabilities: Array
-    """Of every class; None where the model states none."""
+    """Probabilities of every class; None where the model states none."""
     how: str
     """"held out" (the model's own record), "refitted" (by a copy), "new" or "fitted" (optimistic)."""
     train: Array
@@ -234,7 +234,7 @@ class Predictions:
 
     @property
     def rare(self) -> tuple[Any, Array, Array] | None:
-        """The rarer of two classes, which rows have it, and its probabilities, where there are such."""
+        """The rarer of two classes, which rows have it, and its probabilities, where they exist."""
         if self.classes is None or self.probabilities is None or (k := rarer(self.truth, self.classes)) is None:
             return None
         return self.classes[k], self.truth == self.classes[k], self.probabilities[:, k]

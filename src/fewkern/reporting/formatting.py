@@ -80,7 +80,7 @@ def is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # NA of pandas says neither yes nor no
+    except (TypeError, ValueError):  # pandas' NA is neither true nor false
         return True
 
 

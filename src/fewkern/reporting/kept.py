@@ -145,7 +145,7 @@ class Vectors:
     """The vectors of a model."""
 
     table: Table
-    """Those of the largest coefficients, in the cells and units of the table."""
+    """The vectors of the largest coefficients, in the cells and units of the table."""
     total: int
     moved: bool
     assigned: int
@@ -229,7 +229,7 @@ def _meaning(subject: Subject, outputs: int, k: int, value: float) -> str:
 
 
 def nearest_vectors(subject: Subject, X: Array) -> Array:
-    """For every row of ``X`` the vector that is nearest, in the metric of the kernel (and of its own width)."""
+    """The nearest vector of every row of ``X``, in the metric of the kernel (and of its own width)."""
     expansion, V = subject.core.expansion_, subject.vectors
     mixtures = expansion.mixtures if isinstance(expansion, ClassMixtures) else (expansion,)
     if isinstance(mixtures[0], KernelMixture):

@@ -62,11 +62,11 @@ class Quality:
     """How good a classifier or a regression is, on rows that it was not fitted to."""
 
     scores: tuple[Score, ...]
-    """Of the model, of a constant prediction, of a linear model where there is one."""
+    """Scores of the model, of a constant prediction, and of a linear model where there is one."""
     verdicts: tuple[str, ...]
     """How the model compares with each of the baselines, as ``evaluation.compare`` words it."""
     classes: tuple[ClassLine, ...]
-    """Of a classifier: its classes, and those that only the rows have."""
+    """The classes of a classifier, and those that only the rows have."""
     auc: float | None
     """Area under the ROC curve of the rarer of two classes."""
     sentences: tuple[str, ...]

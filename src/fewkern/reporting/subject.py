@@ -29,7 +29,7 @@ class Subject:
     """A fitted model and its rows, as every part of the report sees them."""
 
     model: Any
-    """As it was given: it predicts from rows of the table."""
+    """The model as it was given: it predicts from rows of the table."""
     core: Any
     """The estimator of fewkern inside."""
     task: str
@@ -43,7 +43,7 @@ class Subject:
     truth: Array
     """Values of the target; None where there is none."""
     places: Array
-    """Where the rows are in the table that was given; rows without a target are left out."""
+    """Positions of the rows in the table that was given; rows without a target are left out."""
     notes: tuple[str, ...] = ()
     """Sentences of the model, and of this report, about the table."""
 
@@ -175,7 +175,7 @@ class Subject:
 
     @property
     def moved(self) -> bool:
-        """Whether the vectors were moved, so that they are no samples."""
+        """Whether the vectors were moved, so that they are no longer samples."""
         return vectors_moved(self.core)
 
     @property

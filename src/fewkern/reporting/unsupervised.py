@@ -34,7 +34,7 @@ class Reduction:
     how: str
     """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.evaluation.Predictions`."""
     components: Array
-    """Of all rows, at most the first four, shape ``(n, k)``."""
+    """Components of all rows, at most the first four, shape ``(n, k)``."""
     total: int
     """Number of components."""
     carried: tuple[tuple[str, float], ...]
@@ -43,9 +43,9 @@ class Reduction:
     """Share of rows whose class its nearest rows name, where classes were given: on components, on all columns."""
     columns: tuple[str, ...]
     correlations: Array
-    """Of columns (features, where a column becomes several) with components, shape ``(d, k)``."""
+    """Correlations of columns (features, where a column becomes several) with components, shape ``(d, k)``."""
     weights: Array | None
-    """Of the features in the components of a linear map, shape ``(d, k)``."""
+    """Weights of the features in the components of a linear map, shape ``(d, k)``."""
     worst: tuple[tuple[int, float], ...]
     """Rows that are recovered worst: position and mean distance in units of spread."""
     sentences: tuple[str, ...]
@@ -136,7 +136,7 @@ class DensityShape:
     """A density, in the units of the table where that is possible."""
 
     how: str
-    """As in :class:`Reduction`."""
+    """How the rows relate to the model, as in :class:`Reduction`."""
     mixture: KernelMixture
     columns: tuple[str, ...]
     """One per column of the mixture."""

@@ -24,7 +24,7 @@ class Axes:
     values: Array
     """Eigenvalues: sums of squared scores (PCA), or between- over total scatter, the "inertia" (LDA)."""
     points: Array | None = None
-    """Of discriminant axes: a point for every class, ``(n_classes, n_components)``. Ridge regression of the samples on
+    """A point for every class, ``(n_classes, n_components)``, for discriminant axes. Ridge regression of the samples on
     the points of their classes gives the axes, so its leave-one-out values are scores of samples left out."""
 
 
@@ -46,7 +46,7 @@ class Spread:
 
     @classmethod
     def of(cls, Z: Array, samples: Samples) -> Spread:
-        """Of features in memory; their products are never formed, which would square the rounding."""
+        """From features in memory; their products are never formed, which would square the rounding."""
         xp, w = namespace(Z), samples.weights
         mean = (w @ Z) / xp.sum(w)
         centered = Z - mean
@@ -60,7 +60,7 @@ class Spread:
 
     @classmethod
     def of_sums(cls, found: Statistics) -> Spread:
-        """Of sums over rows whose targets were indicators of the classes."""
+        """From sums over rows whose targets were indicators of the classes."""
         xp = namespace(found.gram)
         values, vectors = xp.linalg.eigh(found.scatter)
         # in descending order; eigenvalues below the rounding of the sums are dropped

@@ -99,7 +99,7 @@ def novelty(self: Any, X: Any) -> Array:
 
     It is the share of ``k(x, x)`` that vectors chosen among the training samples do not explain: 0 for a sample that is
     a combination of them in feature space, 1 for one that is orthogonal to all of them there. These vectors are
-    samples, also where those of the model were moved, and at least 20 where there are as many: fewer may ignore
+    samples, also where those of the model were moved, and at least 20 where there are enough: fewer may ignore
     features.
 
     Parameters
@@ -115,7 +115,7 @@ def novelty(self: Any, X: Any) -> Array:
 
 
 def novelty_threshold(self: Any, false_alarms: float = 0.05) -> float:
-    """The novelty that at most a share ``false_alarms`` of the held-out samples exceeds, and about as many new ones.
+    """The novelty that at most a share ``false_alarms`` of the held-out samples exceeds; likewise for new ones.
 
     It comes from the novelty of the training samples, each without its own help (or that of its group).
 
@@ -139,7 +139,7 @@ def novelty_pvalue(self: Any, X: Any) -> Array:
     """Probability that a sample of the same kind as the training samples is as novel as this one, or more.
 
     It is ``(1 + k) / (1 + n)`` if ``k`` of the ``n`` training samples are, each without its own help (or that of its
-    group). So of ordinary new samples about the share 0.05 has 0.05 or less, which is also what lies above
+    group). About 5% of ordinary new samples have a p-value of 0.05 or less: those above
     ``novelty_threshold(0.05)``. The least possible value is ``1 / (1 + n)``.
 
     Parameters
@@ -198,8 +198,8 @@ class IntervalRegressor:
         The ends are quantiles of the errors on rows held out, with their sign: about as many targets lie below the
         interval as above it, also where large errors are mostly on one side. Where errors are clearly larger in some
         places than in others, so is the interval. This holds on average over new samples that are like the training
-        samples, for every output by itself. Where rows held out are too few for each side by itself (for 90%: fewer
-        than 19), the ends lie symmetrically about the prediction.
+        samples, for every output by itself. With too few held-out rows for each side by itself (for 90%: fewer than
+        19), the ends lie symmetrically about the prediction.
 
         Parameters
         ----------

@@ -34,8 +34,8 @@ from fewkern.core.statistics import ridge_factor
 
 # Errors of at most this many outputs are summed one output at a time; of more by one matrix product.
 _MAX_LOOP_OUTPUTS = 3
-# Rows that are left out at most, one by one: models are fitted to all rows, and these compare the models. With half as
-# many, paths of hundreds of vectors ended too early on one of five large tables. Groups are all left out
+# Largest number of rows that are left out one by one: models are fitted to all rows, and these compare the models.
+# With half as many, paths of hundreds of vectors ended too early on one of five large tables. Groups are all left out
 # (methods F9).
 MAX_LOO_ROWS = 5000
 # Leverage of a row counts as one within this many units of rounding.
@@ -44,17 +44,17 @@ _ROUNDING_UNITS = 1e3
 
 @dataclass(frozen=True)
 class Block:
-    """Groups of similar size, filled up to the same one."""
+    """Groups of similar size, padded to the same size."""
 
     ids: Array
     """Numbers of the groups, shape ``(b,)``."""
     rows: Array
-    """Samples of every group, shape ``(b * s,)``; what fills up is sample 0."""
+    """Samples of every group, shape ``(b * s,)``; padding is sample 0."""
     mask: Array
-    """Shape ``(b, s)``: one for a sample, zero for what fills up."""
+    """Shape ``(b, s)``: one for a sample, zero for padding."""
 
     def take(self, A: Array) -> Array:
-        """The rows of ``A`` that belong to the groups, shape ``(b, s, columns)``; zero for what fills up."""
+        """The rows of ``A`` that belong to the groups, shape ``(b, s, columns)``; zero for padding."""
         b, s = self.mask.shape
         found = namespace(A).reshape(take_rows(A, self.rows), (b, s, A.shape[1]))
         return found * namespace(A).astype(self.mask, A.dtype)[:, :, None]
@@ -71,7 +71,7 @@ class GroupBlocks:
 
     @classmethod
     def of(cls, groups: Array) -> GroupBlocks:
-        """Of whole numbers, equal for samples of one group."""
+        """Blocks from group numbers, equal for samples of one group."""
         members: dict[int, list[int]] = {}
         for i, g in enumerate(to_numpy(groups).tolist()):
             members.setdefault(g, []).append(i)
@@ -120,7 +120,7 @@ class LooScheme:
 
     @classmethod
     def of(cls, samples: Samples, folds: Array | None = None, limit: int | None = None) -> LooScheme:
-        """For samples with or without groups, and the number of a fold for each of them.
+        """The scheme for samples with or without groups, and the number of a fold for each of them.
 
         Of samples without either at most ``limit`` are left out, ``MAX_LOO_ROWS`` by default.
         """
@@ -311,7 +311,7 @@ def group_residuals(Q: Array, T: Array, groups: GroupBlocks) -> Array:
 
 
 def _by_block(Q: Array, T: Array, groups: GroupBlocks) -> Iterator[tuple[Block, Array, Array, Iterator[Array]]]:
-    """Of every block, turned by ``U`` with ``Q_g = U R``: ``y - U U'y``, and the residuals of ``U'y`` by column."""
+    """For every block, turned by ``U`` with ``Q_g = U R``: ``y - U U'y``, and the residuals of ``U'y`` by column."""
     xp, t = namespace(Q), Q.T @ T
     for block in groups.blocks:
         own = block.take(T)

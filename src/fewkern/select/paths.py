@@ -85,7 +85,7 @@ class SearchSpace:
 
     how: SelectionRule
     ridges: tuple[float, ...]
-    """In units of the kernel."""
+    """Ridges in units of the kernel."""
     limit: int
     """Length of every path at first."""
     ceiling: int

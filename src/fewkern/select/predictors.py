@@ -62,19 +62,19 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
     n_vectors : int or None, default None
         Number of vectors; None: chosen by leave-one-out.
     max_vectors : int or None, default None
-        Budget for the automatic number of vectors. None looks at up to 100 vectors (at most half of the samples) and
+        Budget for the automatic number of vectors. None tries up to 100 vectors (at most half of the samples) and
         goes on while the error falls: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at
-        most. A BudgetWarning tells where it was still falling there.
+        most. A BudgetWarning says if it is still falling there.
     alpha : float or "auto", default "auto"
         Penalty on the squared length of the solution in feature space. "auto" compares six values in units of the
-        mean of ``k(x, x)``; zero is the least beside which rounding is small.
+        mean of ``k(x, x)``; zero means the least one beside which rounding is small.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
         The model of least leave-one-out error, the smallest one within half a standard error of it, or within one.
     random_state : int, Generator, RandomState or None, default 0
         Draws the samples that compete to become vectors. Another seed, or another order of the rows, may give a model
         of another size that is as good.
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Whether to show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class FeatureVectorRegressor(IntervalRegressor, RegressorMixin, KernelEstimator)
         What :meth:`novelty` reads.
     background_ : Background or None
         What :meth:`explain` compares with: at most 16 weighted centers of the samples, each the mean of five or more
-        (where there are so many). None for sparse samples and kernels other than the Gaussian.
+        (where there are enough). None for sparse samples and kernels other than the Gaussian.
 
     Notes
     -----
@@ -227,9 +227,9 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_vectors : int or None, default None
         Number of vectors; None: chosen by leave-one-out.
     max_vectors : int or None, default None
-        Budget for the automatic number of vectors. None looks at up to 100 vectors (at most half of the samples) and
+        Budget for the automatic number of vectors. None tries up to 100 vectors (at most half of the samples) and
         goes on while the error falls: to a tenth of the samples (``prefer="accurate"``: half of them), and 1000 at
-        most. A BudgetWarning tells where it was still falling there.
+        most. A BudgetWarning says if it is still falling there.
     alpha : float or "auto", default "auto"
         Penalty on the squared length of an axis in feature space, as in :class:`FeatureVectorRegressor`.
     prefer : {"accurate", "balanced", "sparse"}, default "balanced"
@@ -240,7 +240,7 @@ class FeatureVectorDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         among the samples. Axes and vectors are then those of such a population, too.
     random_state : int, Generator, RandomState or None, default 0
     verbose : bool or int, default False
-        Say what runs: a progress bar on a terminal, lines on stderr elsewhere.
+        Whether to show progress: a bar on a terminal, lines on stderr elsewhere.
 
     Attributes
     ----------

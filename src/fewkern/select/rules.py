@@ -29,7 +29,7 @@ _GAIN_DRAWS = 5
 # others would multiply their rounding errors by the ratio.
 _FLOOR_IN_BEST_SCORES = 1e-2
 # The first vector of "greedy" is searched exactly up to this many samples, else among _FIRST_DRAWS random ones,
-# which with probability 0.95 include one of the best 5 %.
+# which with probability 0.95 include one of the best 5%.
 _FIRST_EXACT, _FIRST_DRAWS = 5000, 59
 # Samples with k(x, x) below this share of the largest are zero vectors: no candidates, and not in the mean fitness.
 _ZERO_DIAGONAL_SHARE = 1e-14
@@ -46,7 +46,7 @@ class Pivots:
     samples: list[int]
     factor: Array
     panel: Array | None = None
-    """Their columns of ``G``, where the search for them has computed these already."""
+    """Columns of ``G`` of the pivots, where the search for them has computed these already."""
 
     def head(self, count: int) -> Pivots:
         """The first ``count`` of them."""

@@ -82,7 +82,7 @@ class SearchResult:
 
     @property
     def kernel(self) -> Kernel:
-        """With the length scale that was chosen."""
+        """The kernel with the length scale that was chosen."""
         return self.selection.gram.kernel
 
     @property

@@ -63,7 +63,7 @@ class SelectionRule:
     max_fitness: float = 1.0
     """Stop once the global fitness :math:`J_S` (7a) reaches it."""
     seed: int = 0
-    """Of the draws. "greedy" draws only above 5000 samples."""
+    """Seed of the draws. "greedy" draws only above 5000 samples."""
 
 
 @dataclass

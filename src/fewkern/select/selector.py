@@ -40,8 +40,8 @@ def _choose(estimator: Any, samples: Samples, **how: Any) -> Selection:
 class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     r"""Choose a few samples that stand for all, and turn samples into features by comparing with them (FVS).
 
-    The features are ordinary columns: any linear model on them is a kernel machine. ``Nystroem`` of scikit-learn does
-    the same with samples that are drawn blindly; here those are chosen that explain the others.
+    The features are ordinary columns: any linear model on them is a kernel machine. scikit-learn's ``Nystroem`` does
+    the same with samples drawn at random; here samples are chosen that explain the others.
 
     A sample :math:`x_i` is explained by the chosen set :math:`S` to the degree of its local fitness
     :math:`J_{Si} = k_{Si}^T K_{SS}^{-1} k_{Si} / k_{ii}` (7b); the set is judged by the mean of it, the global fitness
@@ -60,7 +60,7 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
     rule : {"gain", "greedy", "random", "uniform"}, default "gain"
         "gain" compares random samples by how much they raise :math:`J_S`, "greedy" is the paper's rule
         (lowest local fitness, which chases outliers), "random" draws by residual (randomly pivoted Cholesky),
-        "uniform" draws blindly.
+        "uniform" draws uniformly.
     projection : {"nested", "symmetric", "raw"}, default "nested"
         Features: :math:`C^{-1}k_S(x)` with :math:`K_{SS} = CC^T`, whose first ``l`` columns belong to the first ``l``
         vectors; :math:`K_{SS}^{-1/2}k_S(x)` (10); or the kernel columns :math:`k_S(x)` (9). With the first two,
@@ -271,7 +271,7 @@ class FeatureVectorPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kernel
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FeatureVectorPCA:
-        """Fit.
+        """Choose the vectors.
 
         Parameters
         ----------

@@ -97,7 +97,7 @@ def match_temperature(values: Array, targets: Array, weights: Array | None = Non
 def match_confidence(values: Array, codes: Array, weights: Array | None = None) -> float:
     r"""The factor :math:`a` at which the largest of ``softmax(a * values)`` is, on average, as high as it is right.
 
-    Being right is counted with Laplace's rule of succession. Unlike the likelihood, this is not ruled by the few
+    Being right is counted with Laplace's rule of succession. Unlike the likelihood, this is not dominated by the few
     samples for which the value of the own class is far below another one, such as the logarithm of a density.
     """
     xp = namespace(values)

@@ -1,6 +1,6 @@
 """What may be wrong with a table, before any model is kept: suspicious rows, copies, columns, and how rows are ordered.
 
-Everything stands on one quick model (:mod:`fewkern.learn.suspects`), whose predictions for rows that it has not seen
+Everything rests on one quick model (:mod:`fewkern.learn.suspects`), whose predictions for rows that it has not seen
 are exact.
 """
 

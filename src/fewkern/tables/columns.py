@@ -104,7 +104,7 @@ class NumberColumn:
 
     @classmethod
     def learn(cls, name: str, column: Any, comma: bool, flag: bool) -> NumberColumn:
-        """From training cells, of which at least one is a number."""
+        """Learn from training cells, of which at least one is a number."""
         known = numbers(column, comma).values
         known = known[~np.isnan(known)]
         form: Any = "flag" if flag else "whole" if np.all(known % 1 == 0) else "number"
@@ -152,7 +152,7 @@ class CategoryColumn:
 
     @classmethod
     def learn(cls, name: str, column: Any, merge: bool = False) -> CategoryColumn:
-        """From training cells."""
+        """Learn from training cells."""
         words = [word for word in texts(column) if word is not None]
         other = preferred_spellings(words) if merge else {}
         return cls(name, tuple(sorted(set(words) - set(other))), merge, tuple(sorted(other)))
@@ -339,11 +339,11 @@ class DateColumn:
     median: float
     low: float
     high: float
-    """In days since 1970-01-01."""
+    """The range of the training cells, in days since 1970-01-01."""
 
     @classmethod
     def learn(cls, name: str, column: Any, form: str, parts: tuple[str, ...] | None = None) -> DateColumn:
-        """From training cells; ``parts`` are those that vary enough if not given."""
+        """Learn from training cells; ``parts`` are those that vary enough if not given."""
         values = days(column, form)
         known = values[np.isfinite(values)]
         found = parts_of(values) if parts is None else parts

@@ -121,8 +121,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     for season, weekday and time of day (sine and cosine, so that December is next to January).
 
     ``transform`` warns (:class:`~fewkern.tables.encoder.TableWarning`) of categories that it does not know, of
-    columns that are empty, and of numbers far outside of those that were fitted. Of a Dask data frame the features are
-    a Dask array, and nothing is warned of.
+    columns that are empty, and of numbers far outside of those that were fitted. For a Dask data frame the features are
+    a Dask array, and there are no warnings.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def encode(self, X: Any) -> Encoded:
-        """Scaled features of the rows of a table, with which cells are missing, and remarks; nothing is warned of."""
+        """Scaled features of the rows of a table, with which cells are missing, and remarks, without warnings."""
         check_is_fitted(self)
         found = encode(self.columns_, self.frame(X))
         values = found.values  # ours alone: scaled in place

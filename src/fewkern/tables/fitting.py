@@ -1,6 +1,6 @@
 """From a resolved job to a fitted model and its facts: the error on held-out rows, then the fit to all rows.
 
-Of a table that does not fit into memory rows are drawn. What columns and target are is decided on them, by the same
+From a table that does not fit into memory, rows are drawn. They decide what columns and target are, by the same
 functions as for a table in memory, and some of them are held out. All others are fitted, part by part.
 """
 
@@ -62,7 +62,7 @@ class FittedTable:
     kept: Array | None
     """Which of the rows in memory became vectors, or where these started; None where that is not known."""
     seconds: tuple[float, ...]
-    """Of the check on rows held out, if there was one, and of the fit."""
+    """Seconds of the check on rows held out, if there was one, and of the fit."""
     held_out: HeldOutRows | None = None
     judgement: Judgement | None = None
     notes: tuple[str, ...] = ()
@@ -276,10 +276,10 @@ def _places(known: Array, rows: Any) -> Array | None:
 
 @dataclass(frozen=True)
 class _PartReader:
-    """From a part of the table to features, targets and weights; rows that are not fitted have the weight zero."""
+    """Turns a part of the table into features, targets and weights; rows that are not fitted have the weight zero."""
 
     job: Job
-    """With a single target, which stands in for those that are missing."""
+    """A job with a single target, which stands in for those that are missing."""
     encoder: TableEncoder
     classes: Any
     """All that are known; None where the targets are numbers."""

@@ -41,7 +41,7 @@ class HeldOutRows:
     probabilities: Any = None
     """``(n, n_classes)`` of a classifier, else None."""
     weights: Any = None
-    """Of the rows, if they have any."""
+    """Weights of the rows, if they have any."""
     groups: Any = None
     """Numbers of the groups of the rows, if there are any."""
 
@@ -66,7 +66,7 @@ class Judgement:
     """The same measure of the simplest baseline: the most frequent class, the mean, one normal distribution."""
     baseline_name: str
     linear: float | None
-    """Of a linear model, where one was fitted."""
+    """The same measure of a linear model, where one was fitted."""
     verdict: str
     """Better, no better or worse than the simplest baseline, and than a linear model."""
     found: str | None = None
@@ -80,7 +80,7 @@ class Judgement:
     ranking: str | None = None
     """How well probabilities rank the rows of a rare class."""
     targets: tuple[Judgement, ...] = ()
-    """Of each of several targets. The measure of all of them is in units of their standard deviations."""
+    """One for each of several targets; the measure of all together is in units of their standard deviations."""
 
 
 def measure_text(value: float, measure: str) -> str:
@@ -203,7 +203,7 @@ def _judge_several(held_out: HeldOutRows, means: Array, linear: Any, names: tupl
 def judge_held_out(
     task: str, held_out: HeldOutRows, training: tuple[Array, Any], linear: Any, labels: Any
 ) -> Judgement:
-    """By task: ``training`` are targets and weights of the fitted rows, ``labels`` classes or names of targets."""
+    """Judge by task; ``training``: targets and weights of the fitted rows, ``labels``: classes or names of targets."""
     y, weights = training
     if task == "classify":
         known, codes = np.unique(y, return_inverse=True)
@@ -300,7 +300,7 @@ class FitFacts:
     kernel: str
     bytes: int
     seconds: tuple[float, ...]
-    """Of the check on rows held out, if there was one, and of the fit."""
+    """Seconds of the check on rows held out, if there was one, and of the fit."""
     total: float
     """Seconds of everything."""
     cross_validated: float | None = None

@@ -117,7 +117,7 @@ class TableModel(Predicting, BaseEstimator):
     come from them, and a fifth of them is held out. All other rows are fitted, with the coefficients from sums over all
     of them, and the model is the same for any partitions. A category that no drawn row has counts as unknown. Models
     that need their rows in memory are fitted to the rows that were drawn, and ``notes_`` says so. Predictions of a Dask
-    data frame are Dask series and data frames; they warn of nothing.
+    data frame are Dask series and data frames, without warnings.
 
     A density never sees a value in place of a missing one: incomplete rows are left out, and have no log density.
 

@@ -129,12 +129,12 @@ class _Piece:
     """A piece of a file."""
 
     name: str
-    """Of the file, with the place."""
+    """Name of the file, with the place in it."""
     read: Callable[[], Any]
     rows: Callable[[], int] | None = None
     """Counts the rows, where that is faster than reading them."""
     columns: Sequence[str] = ()
-    """Those of the table, in their order."""
+    """Columns of the table, in their order."""
 
     def __call__(self) -> Any:
         return self._named(self.read)[self.columns]
@@ -284,7 +284,7 @@ class DrawnRows:
 
     limit: int
     numbers: Array
-    """Of the rows in the whole table, ascending."""
+    """Numbers of the rows in the whole table, ascending."""
     frame: Any
     lacking: int
     """Rows without a target, of which none is drawn."""

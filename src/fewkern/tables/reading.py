@@ -116,7 +116,7 @@ def as_column(values: Any, rows: int, who: str) -> Any:
 
 
 def listed(names: Any, most: int = _SHOWN) -> str:
-    """At most so many names, and how many there are if these are not all.
+    """The first names, and how many there are if these are not all.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from fewkern.tables.schema import Schema, Target, infer_schema, left_out, resolv
 FEWEST_ROWS = 4
 # Half-width of the epsilon-insensitive tube where a reducer has a numeric target: the default of SVR in scikit-learn.
 _HALF_WIDTH = 0.1
-# Rows that may be extreme, at most.
+# Largest number of rows that may be extreme.
 _MOST_EXTREME = 3
 _GROUP_NAME = re.compile(
     r"(.*[ _.-])?((patient|subject|person|proband|participant|customer|client|user|member|student|pupil|household"
@@ -46,7 +46,7 @@ class Request:
     random_state: Any = 0
     verbose: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
-    """Of the estimator."""
+    """Parameters of the estimator."""
     groups: Any = None
     weights: Any = None
     """Names of columns, or a label and a number per row."""

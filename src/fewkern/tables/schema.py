@@ -41,7 +41,7 @@ class ColumnType:
     flag: bool = False
     """Numbers are truth values."""
     form: str = ""
-    """Of dates."""
+    """Format of dates."""
     merge: bool = False
     """Spellings of a category are one."""
 
@@ -70,7 +70,7 @@ class Schema:
 
     @property
     def used(self) -> tuple[ColumnType, ...]:
-        """Those that a model may see."""
+        """The columns that a model may see."""
         return tuple(column for column in self.columns if column.used)
 
     def typed(self, frame: Any) -> Any:
@@ -246,7 +246,7 @@ class Target:
     notes: tuple[str, ...]
 
     def only(self, known: Array, notes: Sequence[str]) -> Target:
-        """Those of some rows; ``notes`` say why the others were left out."""
+        """The targets of some rows; ``notes`` say why the others were left out."""
         values = None if self.values is None else self.values[known]
         return Target(self.task, values, self.rows[known], (*self.notes, *notes))
 
