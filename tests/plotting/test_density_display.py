@@ -86,7 +86,7 @@ def test_three_features_are_shown_in_pairs(three, scale):
 
 def test_some_features_of_many(three):
     model = ForwardDensity().fit(three)
-    for features in (["price in $", "age"], [2, 0], [-1, 0]):
+    for features in (["price in $", "age"], [2, 0]):
         display = DensityDisplay.from_estimator(model, three, features=features)
         assert labels(display) == ("price in $", "age")
         np.testing.assert_array_equal(display.X, three[["price in $", "age"]])
@@ -116,11 +116,8 @@ def test_behind_a_scaler_the_density_is_that_of_the_samples(scale):
 
 def test_what_cannot_be_drawn(three):
     model = ForwardDensity().fit(three)
-    for features in (["weight"], [3], [0, "weight"]):
-        with pytest.raises(ValueError, match="but the density has age, height"):
-            DensityDisplay.from_estimator(model, features=features)
-    for features in ([], [0, 0]):
-        with pytest.raises(ValueError, match="features must name one feature or more, each once"):
+    for features in (["weight"], [3], [0, "weight"], [], [0, 0]):
+        with pytest.raises(ValueError, match=r"names or numbers of features, each once, got .* has age,"):
             DensityDisplay.from_estimator(model, features=features)
     with pytest.raises(ValueError, match="DensityClassifier has none; the densities_ of a DensityClassifier"):
         DensityDisplay.from_estimator(DensityClassifier().fit(*make_banana(40)))

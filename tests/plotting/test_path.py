@@ -29,7 +29,7 @@ def test_the_chosen_curve_and_the_chosen_model():
     assert len(curves) == others + 2
     np.testing.assert_allclose(curves[-2], np.sqrt(model.path_.error[k, r]))
     np.testing.assert_allclose(curves[-1], np.sqrt(model.path_.error[k, r, L]))
-    assert labels(display) == ("number of vectors", "RMSE on samples left out")
+    assert labels(display) == ("number of vectors", "root mean squared leave-one-out\nerror")
     rmse = np.sqrt(model.held_out_error_)
     assert f"chosen: {L} vectors\n(RMSE {rmse:.3g} on held-out samples)" in legend(display)
     assert "other length scales" in legend(display)
@@ -44,7 +44,7 @@ def test_the_chosen_curve_and_the_chosen_model():
 def test_the_error_of_a_classifier_is_that_of_its_scores():
     model = FeatureVectorDiscriminant(max_vectors=10).fit(*make_banana(80))
     display = PathDisplay.from_estimator(model)
-    assert labels(display)[1] == "squared error of the class scores,\non samples left out"
+    assert labels(display)[1] == "mean squared leave-one-out error\nof the class scores"
     assert f"chosen: {model.n_vectors_} vectors" in legend(display)
 
 
@@ -84,7 +84,7 @@ def test_sizes_that_are_not_an_axis():
     error, size = np.array([[0.3, 0.2], [0.4, 0.1]]), np.array([[1.0, 4.5], [2.0, 9.0]])
     axes = {"length_scale": (1.0, 2.0), "alpha": (0.1, 0.01)}
     display = PathDisplay(Path(axes, error, np.zeros((2, 2)), (1, 1), size, "cross-validated error")).plot()
-    assert labels(display) == ("number of vectors (mean of the folds)", "held-out samples\nmisclassified")
+    assert labels(display) == ("number of vectors (mean of the folds)", "cross-validated error")
     assert "chosen: 9 vectors" in legend(display)
     assert "length scale 2, alpha 0.01" in legend(display)
 
@@ -121,7 +121,7 @@ def test_a_learned_model_says_where_its_vectors_come_from(kind):
     axes = {"origin": (0.0, 1.0, 2.0), "n_vectors": (3.0, 6.0, 12.0, 24.0)}
     model.path_ = Path(axes, error, 0.1 * error, (kind, 2), measure=model.path_.measure)
     display = PathDisplay.from_estimator(model)
-    assert labels(display) == ("number of vectors", "squared error on held-out samples\n(standardized)")
+    assert labels(display) == ("number of vectors", "mean squared error of rows held\nout, standardized targets")
     words = ["that are samples", "moved to imitate a larger model", "moved to lower the error"]
     assert f"vectors {words[kind]}" in legend(display)
     assert f"vectors {words[(kind + 1) % 3]}" in legend(display)

@@ -5,13 +5,11 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import fewkern
-from fewkern.reporting.evaluation import predict_held_out, was_fitted_to
-from fewkern.reporting.kept import examples, rows_of_vectors, similarity, vectors
+from fewkern.reporting.evaluation import was_fitted_to
+from fewkern.reporting.kept import rows_of_vectors, vectors
 from fewkern.reporting.subject import subject_of
-from tests.reporting.helpers import QUICK
 
 
 @cache
@@ -65,10 +63,6 @@ def test_vectors_that_are_samples_are_found_again():
     found = vectors(subject, "class", ("age", "paid", "old"), 0)
     assert "personal data" in found.sentences[1]
     assert {int(row[0]) for row in found.table[1]} == {5, 3, 11, 7, 2, 23, 42, 100}
-    assert examples(subject, predict_held_out(subject, QUICK), "class")[1]
-    near = similarity(subject, subject.samples[3])
-    assert near.argmax() == 1
-    assert near[1] == pytest.approx(1)
 
 
 def test_whether_rows_are_those_of_the_fit():

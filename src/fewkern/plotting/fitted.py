@@ -63,23 +63,27 @@ def fitted_model(estimator: Any, X: Any = None) -> FittedModel:
     """
     before, model = steps_of(estimator)
     given = names = _names((*before, model)[0], X)
-    seen = X
+    table = seen = X
     for step in before:
         check_is_fitted(step)
         seen = None if X is None else step.transform(seen)
+        if X is not None and hasattr(step, "cells"):  # what the encoder of a table reads in its cells
+            table = step.cells(seen)
         names = _names_after(step, names)
     check_is_fitted(model)
     if before and (len(names) != model.n_features_in_ or names == [f"x{j}" for j in range(len(names))]):
         names = _names(model, seen)
     labels, shift, factor = list(names), np.zeros(len(names)), np.ones(len(names))
     for j, name in enumerate(names) if before else ():
-        if name not in given:
+        # a ColumnTransformer writes the name of its step before that of the column
+        column = name if name in given else name.rpartition("__")[2]
+        if column not in given:
             continue
-        unit = None if X is None else _change_of_unit(X, given.index(name), seen, j)
+        unit = None if table is None else _change_of_unit(table, given, column, as_numbers(seen)[:, j])
         if unit is None:
-            labels[j] = f"{name} (after {type(before[-1]).__name__})"
+            labels[j] = f"{column} (after {type(before[-1]).__name__})"
         else:
-            shift[j], factor[j] = unit
+            labels[j], (shift[j], factor[j]) = column, unit
     return FittedModel(model, seen, names, labels, shift, factor)
 
 
@@ -126,17 +130,18 @@ def _names_after(step: Any, names: list[str]) -> list[str]:
     return names
 
 
-def _change_of_unit(X: Any, i: int, seen: Any, j: int) -> tuple[float, float] | None:
-    """Shift and factor that make column ``j`` of ``seen`` of column ``i`` of ``X``, missing values aside, if any do."""
+def _change_of_unit(X: Any, names: list[str], name: str, after: np.ndarray) -> tuple[float, float] | None:
+    """Shift and factor that make a feature of a column of ``X``, missing values aside; None if none do.
+
+    ``names`` are those of the columns that the first step was given.
+    """
     try:
-        before = as_numbers(X.iloc[:, [i]])[:, 0] if hasattr(X, "iloc") else as_numbers(X)[:, i]
+        if hasattr(X, "columns"):
+            before = as_numbers(getattr(X, "iloc", X)[:, [list(map(str, X.columns)).index(name)]])[:, 0]
+        else:
+            before = as_numbers(X)[:, names.index(name)]
     except (TypeError, ValueError):  # texts
         return None
-    return change_of_unit(before, as_numbers(seen)[:, j])
-
-
-def change_of_unit(before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
-    """Shift and factor with which a column becomes a feature, missing values aside; None if it is no change of unit."""
     there = np.isfinite(before)
     before, after = before[there], after[there]
     if not len(before):

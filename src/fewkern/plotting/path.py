@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from dataclasses import dataclass
 from typing import Any, Self
@@ -25,25 +26,15 @@ from fewkern.plotting.style import (
     percent_ticks,
 )
 
-# What the errors of a path are called, and what a picture calls them.
+# What the errors of a regression may be, which are shown in the units of the target, and of a classification.
 _SQUARED = "mean squared leave-one-out error"
-_ROOT = "RMSE on samples left out"
-_SCORES = "squared error of the class scores,\non samples left out"
+# Letters of a label that fit beside the axes.
+_WIDTH = 32
 # Lines of a path of the learner, one per value of the axis "origin": what the vectors are, and a color.
 _ORIGINS = {
     0.0: ("vectors that are samples", CLASSES[2]),
     1.0: ("vectors moved to imitate a larger model", CLASSES[3]),
     2.0: ("vectors moved to lower the error", ACCENT),
-}
-_WORDS = {
-    _SQUARED: "mean squared error\non samples left out",
-    "cross-validated error": "held-out samples\nmisclassified",
-    "cross-validated integrated squared error": "integrated squared error,\nup to a constant (held-out samples)",
-    "leave-one-out integrated squared error": "integrated squared error,\nup to a constant (samples left out)",
-    "cross-validation score of the bandwidth": "cross-validation score (lower is better)",
-    "minus the held-out log density": "minus the log density\nof held-out samples",
-    "mean squared error of rows held out, standardized targets": "squared error on held-out samples\n(standardized)",
-    "Bayesian information criterion": "Bayesian information criterion\n(lower is better)",
 }
 # Share of the picture's height below the least error, and above where the chosen curve begins.
 _BELOW, _ABOVE = 0.05, 0.15
@@ -94,9 +85,8 @@ class PathDisplay(Display):
                 "path of errors (path_)."
             )
         squared = path.measure == _SQUARED
-        root = squared and is_regressor(model)
-        measure = _ROOT if root else _SCORES if squared and is_classifier(model) else None
-        return cls(path, measure, root, _remark(model)).plot(ax)
+        measure = f"{path.measure} of the class scores" if squared and is_classifier(model) else None
+        return cls(path, measure, squared and is_regressor(model), _remark(model)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         path = self.path
@@ -137,9 +127,9 @@ class PathDisplay(Display):
 
     def _say(self, ax: Any, x: np.ndarray) -> None:
         """Labels, ticks and the legend, which is below the axes: its words are long."""
-        measure = self.path.measure
-        ax.set_ylabel(self.measure or _WORDS.get(measure, measure))
-        if measure == "cross-validated error" and self.measure is None:
+        measure = self.measure or self.path.measure
+        ax.set_ylabel(textwrap.fill(f"root {measure}" if self.root else measure, _WIDTH))
+        if measure == "cross-validated error":
             percent_ticks(ax.yaxis)
         if not self._counts:
             ax.set_xlabel(_words(list(self.path.axes)[-1]))

@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import precision_recall_curve, roc_curve
+from sklearn.metrics import roc_curve
 
 from fewkern.arrays.progress import missing_package, printable
 from fewkern.base import path_of
@@ -29,9 +29,8 @@ from fewkern.plotting import (
 )
 from fewkern.reporting.evaluation import Predictions
 from fewkern.reporting.findings import Findings
-from fewkern.reporting.formatting import label, text
+from fewkern.reporting.formatting import cell, label, text
 from fewkern.reporting.importances import Importances, PartialDependence
-from fewkern.reporting.kept import in_units
 from fewkern.reporting.quality import Calibration, worst_rows
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
@@ -63,12 +62,13 @@ _SETTINGS: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "text.parse_math": False,  # a name may have dollar signs
+    "date.converter": "concise",
 }
 
 
 # Dots in a scatter: each costs 150 bytes of the page, and more hide each other.
 _MOST_DOTS = 500
-_MOST_MARGINALS, _MOST_PAIRED = 6, 3
+_MOST_MARGINALS = 5
 _LONGEST_NAME, _LONGEST_LABEL = 20, 30
 
 # Pictures and their captions, drawn one after the other.
@@ -213,33 +213,25 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
 
 
 def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]:
-    ax = new_axes(3.4, 2.6)
-    is_line, several = found.kind != "category", len(found.curves) > 1
-    for k, (name, means) in enumerate(found.curves):
-        color = style.CLASSES[k % len(style.CLASSES)] if several else style.ACCENT
-        if is_line:
-            ax.plot(found.values, means, "o-", color=color, lw=2, ms=3, label=_short(name))
-        else:
-            places = np.arange(len(means)) + 0.12 * (k - (len(found.curves) - 1) / 2)
-            ax.plot(means, places, "o", color=color, ms=7, label=_short(name))
-    value_axis, answer_axis = (ax.xaxis, ax.yaxis) if is_line else (ax.yaxis, ax.xaxis)
-    _few_ticks(answer_axis)
-    if findings.task == "classify":
-        style.percent_ticks(answer_axis)
+    ax, several = new_axes(3.4, 2.6), len(found.curves) > 1
+    places: Any = np.array(found.values)
     if found.kind == "number":
         _few_ticks(ax.xaxis)
-    elif found.kind == "date":
-        _date_ticks(ax.xaxis)
     else:
-        names = [_short(v if isinstance(v, str) else f"{v:g}") for v in found.values]
-        style.label_bars(ax, names)
-        ax.grid(axis="y", color=LINE, lw=0.6)
-    if findings.task == "regress":
-        answer = f"mean predicted {_short(findings.target)}"
-    else:
+        ax.tick_params(axis="x", rotation=45)
+        is_date = found.kind == "date"
+        places = (86_400 * places).astype("datetime64[s]") if is_date else [_short(cell(v)) for v in found.values]
+    for k, (name, means) in enumerate(found.curves):
+        color = style.CLASSES[k % len(style.CLASSES)] if several else style.ACCENT
+        line = {"ls": "none", "ms": 7} if found.kind == "category" else {"lw": 2, "ms": 3}
+        ax.plot(places, means, marker="o", color=color, label=_short(name), **line)
+    _few_ticks(ax.yaxis)
+    if findings.task == "classify":
+        style.percent_ticks(ax.yaxis)
         answer = "probability" if several else f"probability of {_short(found.curves[0][0])}"
-    value_axis.set_label_text(_short(found.column))
-    answer_axis.set_label_text(answer)
+    else:
+        answer = f"mean predicted {_short(findings.target)}"
+    ax.set(xlabel=_short(found.column), ylabel=answer)
     if several:
         ax.legend(title=_short(findings.target), loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax, f"Partial dependence: {answer} if every row had the same {found.column}."
@@ -250,34 +242,27 @@ def _errors(findings: Findings) -> Drawn:
     if found is None or wrong is None:
         return
     if findings.task == "regress":
-        yield from _residuals(found, _short(findings.target))
+        yield _residuals(found, _short(findings.target))
     if wrong.calibration is not None:
         yield _calibration(wrong.calibration)
     if wrong.thresholds:
-        yield from _curves(found)
+        yield _roc(found)
 
 
 def _some(n: int, limit: int = _MOST_DOTS) -> Any:
     return sample_rows(n, limit, np.random.default_rng(0))
 
 
-def _residuals(found: Predictions, target: str) -> Drawn:
-    truth, predicted = np.asarray(found.truth, dtype=float), np.asarray(found.predicted, dtype=float)
-    some, both = _some(len(truth)), np.concatenate([truth, predicted])
-    low, high = float(both.min()), float(both.max())
-    margin = 0.04 * (high - low or 1.0)
-    against, gaps = new_axes(4.4, 4.4), new_axes(4.4, 4.4)
-    against.plot([low, high], [low, high], color=style.CHOSEN, lw=1.2)
-    against.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin), aspect="equal")
-    against.set(xlabel=f"true {target}", ylabel=f"predicted {target}")
-    gaps.axhline(0, color=style.CHOSEN, lw=1.2)
-    gaps.set(xlabel=f"predicted {target}", ylabel="predicted − true")
-    for ax, x, y in ((against, truth, predicted), (gaps, predicted, predicted - truth)):
-        ax.plot(x[some], y[some], "o", color=style.ACCENT, ms=3.5, alpha=0.55, mew=0)
-        _few_ticks(ax.xaxis, ax.yaxis)
-    pattern = "Above the line, the prediction is too high; a pattern means that the model misses something."
-    yield against, "Predicted against true values. On the line, the prediction is exact."
-    yield gaps, f"Residuals. {pattern}"
+def _residuals(found: Predictions, target: str) -> tuple[Any, str]:
+    ax, some = new_axes(4.4, 4.4), _some(len(found.truth))
+    gap = np.asarray(found.predicted - found.truth, dtype=float)
+    ax.axhline(0, color=style.CHOSEN, lw=1.2)
+    ax.plot(found.predicted[some], gap[some], "o", color=style.ACCENT, ms=3.5, alpha=0.55, mew=0)
+    ax.set(xlabel=f"predicted {target}", ylabel="predicted − true")
+    _few_ticks(ax.xaxis, ax.yaxis)
+    return ax, (
+        "Residuals. Above the line, the prediction is too high; a pattern means that the model misses something."
+    )
 
 
 def _square(xlabel: str, ylabel: str, margin: float) -> Any:
@@ -298,29 +283,21 @@ def _calibration(found: Calibration) -> tuple[Any, str]:
     return ax, f"Calibration. Each dot is a group of rows; {equal}."
 
 
-def _curves(found: Predictions) -> Drawn:
-    """The ROC and the precision-recall curve of the rarer of two classes."""
+def _roc(found: Predictions) -> tuple[Any, str]:
+    """The ROC curve of the rarer of two classes."""
     assert found.rare is not None
     name, positive, stated = found.rare
     false_alarms, hits, _ = roc_curve(positive, stated)
-    precision, recall, _ = precision_recall_curve(positive, stated)
-    share_found = f"recall of {_short(label(name))}"
-    roc = _square("false-positive rate", share_found, 0.02)
-    roc.plot([0, 1], [0, 1], color=style.QUIET, lw=1.2)
-    roc.plot(false_alarms, hits, color=style.ACCENT, lw=2)
-    pr = _square(share_found, "precision", 0.02)
-    pr.axhline(positive.mean(), color=style.QUIET, lw=1.2)
-    pr.plot(recall, precision, color=style.ACCENT, lw=2)
-    yield roc, "ROC curve. The gray line is random guessing."
-    yield pr, "Precision-recall curve. The gray line is random guessing."
+    ax = _square("false-positive rate", f"recall of {_short(label(name))}", 0.02)
+    ax.plot([0, 1], [0, 1], color=style.QUIET, lw=1.2)
+    ax.plot(false_alarms, hits, color=style.ACCENT, lw=2)
+    return ax, "ROC curve. The gray line is random guessing."
 
 
 def _vectors(subject: Subject) -> Drawn:
-    plane = in_units(subject) if subject.task == "classify" and len(subject.inputs) == 2 else None
-    if plane is not None:
-        ax = new_axes(5.6, 4.2)
-        some = _some(len(plane.X))
-        VectorsDisplay.from_model(replace(plane, X=plane.X[some]), subject.truth[some], ax=ax)
+    if subject.task == "classify" and subject.samples.shape[1] == 2:
+        ax, some = new_axes(5.6, 4.2), _some(len(subject.samples))
+        VectorsDisplay.from_model(replace(subject.fitted, X=subject.samples[some]), subject.truth[some], ax=ax)
         yield ax, "Rows, the vectors kept (circles), and the decision boundary."
     path = path_of(subject.core)
     if subject.task != "density" and path is not None and path.error.ndim and max(path.error.shape) > 1:
@@ -342,7 +319,7 @@ def _intervals(findings: Findings) -> Drawn:
 
 def _reduction(findings: Findings, labels: Any) -> Drawn:
     found = findings.reduction
-    if found is None or not found.total:
+    if found is None:
         return
     T, names = found.components[:, :2], ["component 1", "component 2"]
     if T.shape[1] == 1:
@@ -354,22 +331,14 @@ def _reduction(findings: Findings, labels: Any) -> Drawn:
 
 
 def _density(found: DensityShape | None) -> Drawn:
-    """Every column alone, and the first columns in pairs."""
     if found is None:
         return
-    d, names = len(found.columns), [_short(name) for name in found.columns]
-    shown: list[tuple[int, ...]] = [(j,) for j in range(min(d, _MOST_MARGINALS))]
-    shown += combinations(range(min(d, _MOST_PAIRED)), 2)
-    some = _some(len(found.samples))
-    for columns in shown:
-        alone = len(columns) == 1
-        ax = new_axes(3.4, 2.8 if alone else 3.5)
-        samples = found.samples if alone else found.samples[some]
-        DensityDisplay(found.mixture.marginal(columns), samples[:, columns], [names[j] for j in columns]).plot(ax)
-        _few_ticks(ax.xaxis, ax.yaxis)
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, columnspacing=1.0, handlelength=1.2)
-        what = " and ".join(found.columns[j] for j in columns)
-        yield ax, what + (" alone (marginal density)." if alone and d > 1 else ".")
+    shown = range(min(len(found.columns), _MOST_MARGINALS))
+    d, names = len(shown), [_short(name) for name in found.columns[: len(shown)]]
+    samples = found.samples[:, shown] if d == 1 else found.samples[_some(len(found.samples))][:, shown]
+    ax = new_axes(2.1 * d + 1, 2.1 * d + 1)
+    DensityDisplay(found.mixture.marginal(shown), samples, names).plot(ax)
+    yield ax, "The density, each column alone and in pairs." if d > 1 else "The density."
 
 
 def _few_ticks(*axes: Any) -> None:
@@ -379,12 +348,3 @@ def _few_ticks(*axes: Any) -> None:
     for axis in axes:
         axis.set_major_locator(MaxNLocator(4))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-
-
-def _date_ticks(axis: Any) -> None:
-    """Days since 1970-01-01 as dates."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    locator = AutoDateLocator(minticks=2, maxticks=5)
-    axis.set_major_locator(locator)
-    axis.set_major_formatter(ConciseDateFormatter(locator))

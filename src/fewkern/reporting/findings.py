@@ -11,7 +11,7 @@ from fewkern.reporting.comparison import Usage, baselines, decides_alone, usage
 from fewkern.reporting.evaluation import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.formatting import Table, label, number, percent, table_of
 from fewkern.reporting.importances import Importances, importances
-from fewkern.reporting.kept import Vectors, examples, row_columns, vectors
+from fewkern.reporting.kept import Vectors, row_columns, vectors
 from fewkern.reporting.quality import Errors, Quality, Uncertainty, errors, quality, uncertainty, worst_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
@@ -41,8 +41,6 @@ class Findings:
     leak: str = ""
     """A question, where one column alone decides."""
     errors: Errors | None = None
-    examples: Table = ((), ())
-    """Predictions, and the kept rows that are most similar."""
     reduction: Reduction | None = None
     density: DensityShape | None = None
 
@@ -93,7 +91,6 @@ def _supervised(subject: Subject, found: Predictions, target: str, seed: int) ->
         "importances": matter,
         "leak": _leak(subject, found, matter, target),
         "errors": errors(found, target),
-        "examples": examples(subject, found, target),
     }
 
 
@@ -148,4 +145,4 @@ def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape) ->
             "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
             "help."
         )
-    return tuple(dict.fromkeys((*remarks, *subject.notes, *subject.encoded[1])))
+    return tuple(dict.fromkeys((*remarks, *subject.notes, *subject.warned)))

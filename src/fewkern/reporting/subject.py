@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.base import is_pairwise, vectors_moved
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.plotting.fitted import as_numbers, ask, fitted_model, steps_of
+from fewkern.plotting.fitted import FittedModel, as_numbers, ask, fitted_model, steps_of
 from fewkern.reporting.formatting import is_missing
 from fewkern.reporting.rows import TableRows
 
@@ -73,17 +73,26 @@ class Subject:
         return as_numbers(data)
 
     @cached_property
-    def encoded(self) -> tuple[Array, tuple[str, ...]]:
-        """Features of all rows, and what the encoder warns of: it is asked once."""
+    def _encoded(self) -> tuple[FittedModel, tuple[str, ...]]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            samples = self.encode(self.rows)
-        return samples, tuple(dict.fromkeys(str(warning.message) for warning in caught))
+            found = fitted_model(self.model, self.given(self.rows))
+        return found, tuple(dict.fromkeys(str(warning.message) for warning in caught))
 
     @property
+    def fitted(self) -> FittedModel:
+        """The estimator inside, all rows as it sees them, and the names and units of their features."""
+        return self._encoded[0]
+
+    @property
+    def warned(self) -> tuple[str, ...]:
+        """What the encoder warns of."""
+        return self._encoded[1]
+
+    @cached_property
     def samples(self) -> Array:
         """All rows as the estimator inside sees them."""
-        return self.encoded[0]
+        return as_numbers(self.fitted.X)
 
     @cached_property
     def features(self) -> dict[int, Array]:
@@ -93,12 +102,11 @@ class Subject:
         """
         if self.core is self.model or len(self.inputs) == self.samples.shape[1] > _MOST_SHUFFLED:
             return {j: np.array([k]) for k, j in enumerate(self.inputs)}  # the columns themselves, or scaled ones
-        columns = getattr(self.encoder, "columns_", None)
-        if columns is None:
+        if self.encoder is None:
             found = self._shuffled_features()
         else:
-            ends = np.cumsum([len(column.features) for column in columns])
-            found = dict(zip(self.inputs, np.split(np.arange(ends[-1]), ends[:-1])))
+            every = np.arange(self.samples.shape[1])
+            found = {j: every[self.encoder.features_of(self.rows.names[j])] for j in self.inputs}
         varies = np.ptp(self.samples, axis=0) > 0
         return {j: features for j, features in found.items() if varies[features].any()}
 
@@ -203,14 +211,6 @@ class Subject:
         for place, row in enumerate(samples):
             known.setdefault(row.tobytes(), place)
         return [known.get(row.tobytes()) for row in held]
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features that the estimator inside sees; those of the columns where it sees these."""
-        count = self.vectors.shape[1]
-        if count == len(self.inputs):
-            return tuple(self.rows.names[j] for j in self.inputs)
-        return tuple(fitted_model(self.model).names)
 
     def ask(self, method: str, samples: Array, **given: Any) -> Array:
         """What a method of the estimator inside returns for features of rows."""
