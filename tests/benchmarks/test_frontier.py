@@ -46,9 +46,9 @@ def methods(monkeypatch):
 
 
 def test_a_stopped_run_goes_on(methods, tmp_path):
-    first = Frontier(Store("benchmark", "frontier", tmp_path))
+    first = Frontier(Store(tmp_path / "frontier.jsonl"))
     first.measure(["learner"], ["a"], 2)
-    again = Frontier(Store("benchmark", "frontier", tmp_path))
+    again = Frontier(Store(tmp_path / "frontier.jsonl"))
     again.store.pack()
     again.measure(["learner"], ["a", "b"], 2)
     assert methods["learner"].run.calls == 4
@@ -56,7 +56,7 @@ def test_a_stopped_run_goes_on(methods, tmp_path):
 
 
 def test_results_of_another_version_and_forgotten_ones_are_measured_again(methods, tmp_path, monkeypatch):
-    store = Store("benchmark", "frontier", tmp_path)
+    store = Store(tmp_path / "frontier.jsonl")
     Frontier(store).measure(["learner"], ["a"], 2)
     Frontier(store).forget(["learner"], ["a"], 1)
     stopped = Frontier(store)
@@ -68,7 +68,7 @@ def test_results_of_another_version_and_forgotten_ones_are_measured_again(method
 
 
 def test_means_and_standard_errors(methods, tmp_path):
-    found = Frontier(Store("benchmark", "frontier", tmp_path))
+    found = Frontier(Store(tmp_path / "frontier.jsonl"))
     found.measure(["learner", "nystroem"], ["a"], 2)
     found.measure(["learner", "nystroem"], ["b"], 2)
     own, curve = found.points("learner", "a")
@@ -85,14 +85,14 @@ def test_means_and_standard_errors(methods, tmp_path):
 
 
 def test_one_split_has_no_standard_error(methods, tmp_path):
-    found = Frontier(Store("benchmark", "frontier", tmp_path))
+    found = Frontier(Store(tmp_path / "frontier.jsonl"))
     found.measure(["learner"], ["a"], 1)
     assert math.isnan(found.points("learner", "a")[0].spread)
     assert frontier.cell(found.points("learner", "a")[0]) == "10.00 / 7"
 
 
 def test_a_peer_that_fails_says_why_and_ours_must_not(methods, tmp_path, capsys, monkeypatch):
-    found = Frontier(Store("benchmark", "frontier", tmp_path))
+    found = Frontier(Store(tmp_path / "frontier.jsonl"))
     found.measure(["xrfm"], ["a"], 1)
     assert "RuntimeError: no convergence" in capsys.readouterr().out
     assert found.points("xrfm", "a") == []

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from benchmarks import sensitivity, tables, tables_data, tables_measure
-from benchmarks.journal import Journal
 from benchmarks.tables_data import CLASSES, NUMBERS, TablesNotFoundError, kernel_columns, part
 from benchmarks.tables_methods import METHODS, Fitted, Method
 from benchmarks.tables_picture import draw
 from benchmarks.tables_summary import behind, compare, standings, stored_records, summarise
+from experiments.store import Store
 
 
 def write_table(folder, name, rows=120, task=CLASSES, seed=0):
@@ -181,7 +181,7 @@ def test_a_stopped_run_goes_on(folder, methods, capsys):
     assert "0 units measured, 9 known" in capsys.readouterr().out
     tables.main([*asked, "--sets", "first", "--fresh"])
     assert "3 units measured, 0 known" in capsys.readouterr().out
-    assert len(Journal(out, tables.FIELDS).records) == 9
+    assert len(Store(out, tables.FIELDS).read()) == 9
     tables.main([*asked, "--sets", "first", "third", "--retry"])
     assert "1 unit measured, 5 known" in capsys.readouterr().out
 

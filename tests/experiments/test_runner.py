@@ -73,7 +73,7 @@ def test_quick_then_full_runs_nothing_twice(toy):
 
 
 def test_a_killed_run_goes_on_where_it_stopped(toy):
-    results = store.Store("toy", "table1")
+    results = store.stored("toy", "table1")
     run.run_experiment(toy, quick=False, jobs=1)
     records = results.read()
     results.packed.unlink()
@@ -88,7 +88,7 @@ def test_a_killed_run_goes_on_where_it_stopped(toy):
 
 def test_a_finished_run_is_packed(toy):
     run.run_experiment(toy, quick=False, jobs=1)
-    results = store.Store("toy", "table1")
+    results = store.stored("toy", "table1")
     assert [path.name for path in results.packed.parent.iterdir()] == ["toy-table1.jsonl.xz"]
     before, records = results.packed.read_bytes(), results.read()
     # packing the same records in another order gives the same bytes
@@ -99,7 +99,7 @@ def test_a_finished_run_is_packed(toy):
 
 
 def test_a_crash_while_packing_loses_nothing(toy, monkeypatch):
-    results = store.Store("toy", "table1")
+    results = store.stored("toy", "table1")
 
     def crash(path, write):
         raise OSError("no space left")
@@ -113,7 +113,7 @@ def test_a_crash_while_packing_loses_nothing(toy, monkeypatch):
 
 
 def test_the_checksum_of_results_does_not_depend_on_where_they_are(toy):
-    results = store.Store("toy", "table1")
+    results = store.stored("toy", "table1")
     run.run_experiment(toy, quick=False, jobs=1)
     packed, records = results.checksum(), results.read()
     results.packed.unlink()
@@ -125,7 +125,7 @@ def test_the_checksum_of_results_does_not_depend_on_where_they_are(toy):
 
 def test_two_runs_of_one_experiment_at_a_time_are_refused(toy, capsys):
     pytest.importorskip("fcntl", reason="files are not locked here")
-    results = store.Store("toy", "table1")
+    results = store.stored("toy", "table1")
     results.journal.parent.mkdir()
     with results._locked():
         assert main(["toy", "table1", "--jobs", "1"]) == 2
@@ -142,7 +142,7 @@ def test_an_interrupted_run_keeps_what_it_has(toy, monkeypatch):
     monkeypatch.setattr(run, "_work", break_off)
     with pytest.raises(KeyboardInterrupt):
         run.run_experiment(toy, quick=False, jobs=1)
-    assert sorted(record["run"] for record in store.Store("toy", "table1").read()) == [0, 1]
+    assert sorted(record["run"] for record in store.stored("toy", "table1").read()) == [0, 1]
 
 
 def test_other_settings_make_other_units(toy, tmp_path):
@@ -199,7 +199,7 @@ def test_the_list_counts_runs_whose_data_are_elsewhere(toy, capsys):
 
 def test_records_say_what_they_were_made_with(toy):
     run.run_experiment(toy, quick=True, jobs=1)
-    record = store.Store("toy", "table1").read()[0]
+    record = store.stored("toy", "table1").read()[0]
     assert record["settings"] == {"offset": 10, "slope": 2}
     assert {"fewkern", "versions", "data", "seconds", "run", "protocol"} <= set(record)
 
@@ -227,7 +227,7 @@ def test_results_computed_from_other_results_are_old_when_those_change(toy, tmp_
     for experiment in (first, second):
         run.run_experiment(experiment, quick=False, jobs=1)
     assert not any(e.old for e in entries(second))
-    results = store.Store("toy", "table1")
+    results = store.stored("toy", "table1")
     results.append([{**results.read()[0], "values": {"error": 0.0}}])
     assert all(e.old for e in entries(second))
 
@@ -240,7 +240,7 @@ def test_a_plan_that_names_an_unknown_system_is_refused(toy, tmp_path):
 
 def test_the_last_result_of_a_run_counts(toy):
     run.run_experiment(toy, quick=False, jobs=1)
-    results = store.Store("toy", "table1")
+    results = store.stored("toy", "table1")
     results.append([{**results.read()[0], "key": "another", "values": {"error": 20.0}}])
     entry = entries(toy)[0]
     assert entry.runs == 4
@@ -278,7 +278,7 @@ def test_units_run_on_a_dask_cluster(toy, capsys):
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as local:
         assert main(["toy", "table1", "--dask", local.scheduler_address]) == 0
     assert "4 units run" in capsys.readouterr().out
-    assert sorted(record["values"]["error"] for record in store.Store("toy", "table1").read()) == [10, 12, 14, 16]
+    assert sorted(record["values"]["error"] for record in store.stored("toy", "table1").read()) == [10, 12, 14, 16]
 
 
 def test_every_plan_can_be_read_and_its_function_exists():

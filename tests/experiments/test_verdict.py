@@ -25,7 +25,7 @@ def table(tmp_path, monkeypatch):
             for i, r in enumerate(rows)
             for k, v in enumerate(values[i])
         ]  # fmt: skip
-        store.Store("toy", "table1").append(records)
+        store.stored("toy", "table1").append(records)
         return Experiment("toy", "table1", "Toy Table 1", "nowhere", tuple(rows), **options)
 
     return make
