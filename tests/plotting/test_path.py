@@ -76,10 +76,6 @@ def test_the_legend_hides_no_label(height):
     assert display.ax_.get_legend().get_window_extent().y0 >= 0
 
 
-def test_models_without_an_error_are_not_drawn():
-    PathDisplay.from_estimator(FeatureVectorRegressor(max_vectors=8, alpha=0.0).fit(*make_sinc(8)))
-
-
 def test_sizes_that_are_not_an_axis():
     error, size = np.array([[0.3, 0.2], [0.4, 0.1]]), np.array([[1.0, 4.5], [2.0, 9.0]])
     axes = {"length_scale": (1.0, 2.0), "alpha": (0.1, 0.01)}
@@ -94,9 +90,7 @@ def test_one_axis_that_is_not_the_size():
     display = PathDisplay(Path({"length_scale": (0.1, 1.0, 10.0)}, error, np.full(3, np.nan), (1,))).plot()
     assert display.ax_.get_xlabel() == "length scale"
     assert display.ax_.get_xscale() == "log"
-
-
-def test_nothing_to_compare_shows_the_objective():
+    # nothing was compared
     trace = Path({"alpha": (0.1,)}, np.zeros(1), np.zeros(1), (0,), objectives=(3.0, 2.0))
     assert PathDisplay(trace).plot().ax_.get_ylabel() == "what the fit minimizes"
 

@@ -18,7 +18,6 @@ from fewkern.reporting.formatting import (
     label,
     number,
     percent,
-    plural,
     signed,
     table_of,
 )
@@ -84,7 +83,10 @@ class Vectors:
     moved: bool
     assigned: int
     """Rows that were assigned to their nearest vector."""
-    sentences: tuple[str, ...]
+    is_here: bool
+    """Whether they are rows of the table of the report."""
+    is_linear: bool
+    """Whether a linear function is added to the sum over the vectors."""
 
 
 def vectors(subject: Subject, target: str, order: tuple[str, ...], seed: int) -> Vectors | None:
@@ -112,7 +114,8 @@ def vectors(subject: Subject, target: str, order: tuple[str, ...], seed: int) ->
     columns = [(name, texts) for name, texts in columns if any(texts)] + _vector_columns(subject, places, order)
     shown = np.argsort(-np.abs(sizes), kind="stable")[:_MOST_VECTORS]
     table = table_of([(name, [texts[m] for m in shown]) for name, texts in columns])
-    return Vectors(table, len(sizes), moved, len(assigned), _sentences(subject, places, moved))
+    is_linear = isinstance(subject.core.expansion_, GaussianExpansion) and subject.core.expansion_.slopes.any()
+    return Vectors(table, len(sizes), moved, len(assigned), None not in places, bool(is_linear))
 
 
 def _coefficients(subject: Subject) -> tuple[Array, Columns]:
@@ -154,27 +157,3 @@ def _nearby(subject: Subject, positions: Array) -> str:
     names, counts = np.unique(targets, return_counts=True)
     top = int(np.argmax(counts))
     return f"{cell(names[top])} {percent(counts[top] / counts.sum(), 0)}"
-
-
-def _sentences(subject: Subject, places: list[int | None], moved: bool) -> tuple[str, ...]:
-    m, n = len(subject.vectors), len(subject.rows)
-    keeps = plural(m, "vector")
-    if not moved:
-        keeps = f"{count(m)} of {plural(n, 'row')} ({percent(m / n)})"
-        if None in places:
-            keeps = f"{plural(m, 'row')} of the table that it was fitted to"
-    what = "scores how common a new row is" if subject.task == "density" else "predicts a new row"
-    expansion = subject.core.expansion_
-    straight = isinstance(expansion, GaussianExpansion) and to_numpy(expansion.slopes).any()
-    by = "to them and from a linear function of its columns" if straight else "to them alone"
-    sentences = [f"The model keeps {keeps}, and {what} from its similarity {by}."]
-    if moved:
-        sentences.append(
-            "The fit moved them: they are not rows of the table, and some of their values may be impossible for a row."
-        )
-    else:
-        sentences.append(
-            "The rows below are part of the model: they are in its file, in exported code, and on this page. If they "
-            "are personal data, so are these."
-        )
-    return tuple(sentences)

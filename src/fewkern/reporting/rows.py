@@ -11,9 +11,6 @@ import numpy as np
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.reporting.formatting import is_missing
 
-# Sparse samples are made dense for a report; beyond this many cells that would fill the memory.
-_MOST_CELLS = 50_000_000
-
 
 def sample_rows(positions: Any, limit: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
     """At most ``limit`` of some rows, drawn without replacement, in order; ``positions`` may be their number."""
@@ -37,11 +34,6 @@ class TableRows:
         if hasattr(X, "columns") and hasattr(X, "shape"):
             return cls(X)
         if is_sparse(X):
-            if X.shape[0] * X.shape[1] > _MOST_CELLS:
-                raise ValueError(
-                    f"report: the sparse X has {X.shape[0]:,} x {X.shape[1]:,} cells, and a report looks at all of "
-                    f"them (at most {_MOST_CELLS:,}); give fewer rows."
-                )
             X = X.toarray()
         values = to_numpy(X)
         if values.ndim != 2:
