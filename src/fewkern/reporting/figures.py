@@ -214,16 +214,15 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
 
 def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]:
     ax, several = new_axes(3.4, 2.6), len(found.curves) > 1
-    places: Any = np.array(found.values)
+    is_category = found.kind == "category"
+    places = [_short(cell(value)) for value in found.values] if is_category else found.values
     if found.kind == "number":
         _few_ticks(ax.xaxis)
     else:
         ax.tick_params(axis="x", rotation=45)
-        is_date = found.kind == "date"
-        places = (86_400 * places).astype("datetime64[s]") if is_date else [_short(cell(v)) for v in found.values]
     for k, (name, means) in enumerate(found.curves):
         color = style.CLASSES[k % len(style.CLASSES)] if several else style.ACCENT
-        line = {"ls": "none", "ms": 7} if found.kind == "category" else {"lw": 2, "ms": 3}
+        line = {"ls": "none", "ms": 7} if is_category else {"lw": 2, "ms": 3}
         ax.plot(places, means, marker="o", color=color, label=_short(name), **line)
     _few_ticks(ax.yaxis)
     if findings.task == "classify":

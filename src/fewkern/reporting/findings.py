@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fewkern.base import path_of
 from fewkern.reporting.comparison import Usage, baselines, decides_alone, usage
 from fewkern.reporting.evaluation import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.formatting import Table, label, number, percent, table_of
@@ -139,10 +138,4 @@ def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape) ->
         value = float(stated)
         size = percent(value) if subject.task == "classify" else f"{number(value**0.5)} (RMSE)"
         remarks.append(f"The model's own cross-validated error is {size}.")
-    said = any("still falling" in note for note in subject.notes)
-    if not said and getattr(path_of(subject.core), "open_end", False):
-        remarks.append(
-            "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
-            "help."
-        )
     return tuple(dict.fromkeys((*remarks, *subject.notes, *subject.warned)))

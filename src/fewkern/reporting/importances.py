@@ -45,7 +45,7 @@ class PartialDependence:
     values: tuple[Any, ...]
     """Numbers or dates in increasing order, or categories."""
     kind: str
-    """"number" and "date" (days since 1970-01-01) are drawn as a line, "category" is not."""
+    """"number" and "date" are drawn as a line, "category" is not."""
     curves: tuple[tuple[str, tuple[float, ...]], ...]
     """Name and mean predictions: of the target, or of the probability of a class."""
 
@@ -135,19 +135,18 @@ def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> Pa
 
 def _values(subject: Subject, j: int) -> tuple[Array, tuple[Any, ...], str]:
     """Rows that hold some values of a column, in order, the values, and their kind."""
-    numbers, kind = subject.numbers(j), "number"
-    if numbers is None:
-        numbers, kind = subject.dates(j), "date"
-    if numbers is not None and np.isfinite(numbers).any():
-        known = np.flatnonzero(np.isfinite(numbers))
-        places = known[np.unique(numbers[known], return_index=True)[1]]
+    read = subject.read(j)
+    if read.dtype.kind in "fM" and np.isfinite(read).any():
+        kind = "date" if read.dtype.kind == "M" else "number"
+        known = np.flatnonzero(np.isfinite(read))
+        places = known[np.unique(read[known], return_index=True)[1]]
         if len(places) <= _FEW_NUMBERS:
-            return places, tuple(numbers[places].tolist()), kind if len(places) > 2 else "category"
+            return places, tuple(read[places].tolist()), kind if len(places) > 2 else "category"
         # the ends of a long tail would squeeze the rest of the figure
-        order = known[np.argsort(numbers[known], kind="stable")]
+        order = known[np.argsort(read[known], kind="stable")]
         places = order[(np.linspace(0.02, 0.98, _MOST_VALUES) * (len(order) - 1)).round().astype(int)]
-        places = places[np.unique(numbers[places], return_index=True)[1]]
-        return places, tuple(numbers[places].tolist()), kind
+        places = places[np.unique(read[places], return_index=True)[1]]
+        return places, tuple(read[places].tolist()), kind
     cells = [None if is_missing(value) else str(value) for value in subject.rows.values(j)]
     counts = Counter(value for value in cells if value is not None)
     names = sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_LEVELS]

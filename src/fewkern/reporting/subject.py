@@ -139,34 +139,23 @@ class Subject:
             warnings.simplefilter("ignore", UserWarning)  # of the same cells
             return self.encode(self.rows.take(positions).replaced(j, self.rows.cells(j, others)))
 
-    def numbers(self, j: int) -> Array | None:
-        """Column ``j`` as numbers, NaN where a cell is missing; None where it holds anything else.
+    def read(self, j: int) -> Array:
+        """Column ``j`` as numbers, dates (NaN or NaT where a cell is missing), or cells of any kind.
 
-        Numbers may be written as text with a unit, if the encoder can read them.
+        Numbers and dates may be written as text, if the encoder can read them.
         """
-        found = self.rows.numbers(j)
-        if found is None and (cells := self._read_cells(j)) is not None and cells.dtype.kind in "iuf":
-            found = np.where(self._missing(j), np.nan, cells.astype(float))
+        found, name = self.rows.numbers(j), self.rows.names[j]
+        if found is not None:
+            return found
+        if hasattr(self.encoder, "cells") and j in self.features:
+            is_date = any(column.name == name and hasattr(column, "parts") for column in self.encoder.columns_)
+            found = np.array(self.encoder.cells(self.samples)[name], dtype="datetime64[us]" if is_date else None)
+        else:
+            found = np.array(self.rows.cells(j))
+        if found.dtype.kind in "iufM":
+            missing = np.array([is_missing(value) for value in self.rows.values(j)])
+            found = np.where(missing, np.datetime64("NaT") if found.dtype.kind == "M" else np.nan, found)
         return found
-
-    def dates(self, j: int) -> Array | None:
-        """Column ``j`` as days since 1970-01-01, NaN where a cell is missing; None where it does not hold dates."""
-        cells, columns = self._read_cells(j), getattr(self.encoder, "columns_", ())
-        if cells is None or not any(c.name == self.rows.names[j] and hasattr(c, "parts") for c in columns):
-            cells = getattr(self.rows.cells(j), "to_numpy", lambda: np.empty(0))()
-            if cells.dtype.kind != "M":
-                return None
-        days = np.array(cells, dtype="datetime64[us]")
-        return np.where(np.isnat(days) | self._missing(j), np.nan, days.astype(float) / 86_400_000_000)
-
-    def _read_cells(self, j: int) -> Array | None:
-        """The cells of column ``j`` as the encoder reads them, if it can turn features back into cells."""
-        if not hasattr(self.encoder, "cells") or j not in self.features:
-            return None
-        return np.asarray(self.encoder.cells(self.samples)[self.rows.names[j]])
-
-    def _missing(self, j: int) -> Array:
-        return np.array([is_missing(value) for value in self.rows.values(j)])
 
     @property
     def used(self) -> tuple[int, ...]:
@@ -321,7 +310,7 @@ def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any
             )
         # as the model itself would predict them: a class may be text in one table and a number in another
         y = model.truth(X) if predicts and hasattr(model, "truth") else X[name]
-        X = X.drop(columns=[name]) if hasattr(X, "iloc") else X.drop(name)
+        X = X.drop(columns=[name])
     if y is None and predicts:
         raise ValueError(
             "report: y is None, but this model predicts a target, and a report compares its predictions with the "
