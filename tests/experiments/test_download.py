@@ -31,7 +31,8 @@ def local(need):
 
 @pytest.fixture
 def internet(tmp_path, monkeypatch):
-    """Content by address, and the addresses that were asked for."""
+    """Content by address, and the addresses that were asked for; no folder has any set."""
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
     served, asked = {}, []
 
     def retrieve(url, known_hash=None, fname=None, path=None):
@@ -70,21 +71,19 @@ def serve_sonar(internet, labels):
 @pytest.fixture
 def made_up(internet, monkeypatch):
     """A set of two rows in the place of sonar."""
-    monkeypatch.delenv("FEWKERN_DATA", raising=False)
     arrays = {"X": serve_sonar(internet, "MR"), "y": np.array([1, -1], dtype=np.int8)}
     monkeypatch.setitem(CONTENT, "uci/sonar", content_sha256(arrays))
     return arrays
 
 
-def forget_file_checksums(monkeypatch, need):
-    mirrors = tuple(
-        tuple(dataclasses.replace(file, sha256=None) for file in mirror) for mirror in SOURCES[need].mirrors
-    )
-    monkeypatch.setitem(SOURCES, need, dataclasses.replace(SOURCES[need], mirrors=mirrors))
+def change_files(monkeypatch, need, **changed):
+    """Change what is known of the files of a set."""
+    mirrors = [tuple(dataclasses.replace(file, **changed) for file in mirror) for mirror in SOURCES[need].mirrors]
+    monkeypatch.setitem(SOURCES, need, dataclasses.replace(SOURCES[need], mirrors=tuple(mirrors)))
 
 
 def files_under(folder):
-    return sorted(path.name for path in folder.rglob("*") if path.is_file()) if folder.exists() else []
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize("need", sorted(CONTENT))
@@ -164,8 +163,7 @@ def test_a_damaged_file_is_named(folder):
         fetch_uci("sonar")
 
 
-def test_another_file_is_refused(internet, monkeypatch):
-    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+def test_another_file_is_refused(internet):
     page = b"<!DOCTYPE html>\n<title>Log in first</title>\n"
     (plain,), (zipped,) = SOURCES["uci/sonar"].mirrors
     internet.served.update({plain.url: page, zipped.url: page})
@@ -180,30 +178,23 @@ def test_another_file_is_refused(internet, monkeypatch):
     assert files_under(internet.cache) == []
 
 
-def write_ida(names):
-    """benchmarks.mat with the same three rows in every set."""
+def test_ida_sets_come_together(internet, monkeypatch):
+    needs = [need for need in SOURCES if need.startswith("ida/")]
+    assert len(needs) == 13
+    # benchmarks.mat with the same three rows in every set
     rows = {"x": np.array([[0.5, 1.0], [2.0, -1.0], [3.0, 0.0]]), "t": np.array([[1.0], [-1.0], [1.0]])}
     splits = {"train": np.array([[1.0, 3.0], [2.0, 3.0]]), "test": np.array([[2.0], [1.0]])}
     handle = io.BytesIO()
-    savemat(handle, {name.replace("-", "_"): {**rows, **splits} for name in names})
-    return handle.getvalue()
-
-
-def test_ida_sets_come_together(internet, monkeypatch):
-    monkeypatch.delenv("FEWKERN_DATA", raising=False)
-    needs = [need for need in SOURCES if need.startswith("ida/")]
-    assert len(needs) == 13
-    content = write_ida(need.partition("/")[2] for need in needs)
+    savemat(handle, {need.partition("/")[2].replace("-", "_"): {**rows, **splits} for need in needs})
     (file,) = SOURCES["ida/banana"].mirrors[0]
-    internet.served[file.url] = content
+    internet.served[file.url] = handle.getvalue()
     with pytest.raises(DataNotFoundError, match=r"banana .* not the file it was \(SHA256 .* 47c19e4b.*FEWKERN_DATA"):
         fetch_ida("banana")
-    forget_file_checksums(monkeypatch, "ida/breast-cancer")
+    change_files(monkeypatch, "ida/breast-cancer", sha256=None)
     data = fetch_ida("breast-cancer")
-    assert data.X.tolist() == [[0.5, 1.0], [2.0, -1.0], [3.0, 0.0]]
+    np.testing.assert_array_equal(data.X, rows["x"])
     assert data.y.tolist() == [1, -1, 1]
-    assert data.train_idx.tolist() == [[0, 2], [1, 2]]
-    assert data.test_idx.tolist() == [[1], [0]]
+    assert (data.train_idx.tolist(), data.test_idx.tolist()) == ([[0, 2], [1, 2]], [[1], [0]])
     assert data.split_no.tolist() == [1, 2]
     asked = len(internet.asked)
     assert all(data_file(need) is not None for need in needs)
@@ -212,8 +203,7 @@ def test_ida_sets_come_together(internet, monkeypatch):
 
 
 @pytest.mark.parametrize("need", ["uci/sonar", "faces/orl_32x32", "large/mnist", "ida/heart"])
-def test_no_network(need, internet, monkeypatch):
-    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+def test_no_network(need, internet):
     kind, _, name = need.partition("/")
     with pytest.raises(
         DataNotFoundError,
@@ -231,10 +221,9 @@ def test_no_pooch(monkeypatch):
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert cache_folder.__wrapped__() is None
+    install = r"install pooch \(pip install 'fewkern\[experiments\]'\), or put .*_DATA"
     for need in ("ida/heart", "faces/yale_32x32", "uci/sonar", "large/mnist"):
-        with pytest.raises(
-            DataNotFoundError, match=r"install pooch \(pip install 'fewkern\[experiments\]'\), or put .*_DATA"
-        ):
+        with pytest.raises(DataNotFoundError, match=install):
             fetch_set(need)
 
 
@@ -246,16 +235,12 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_refuse(made_up, internet
 
 
 def test_wdbc_is_that_of_scikit_learn(monkeypatch):
-    in_folder = data_file("uci/wdbc").suffix == ".npz"
     from_folder = fetch_uci("wdbc")
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     assert data_file("uci/wdbc").name == "breast_cancer.csv"
-    assert data_file("uci/wdbc").is_file()
     data = fetch_uci("wdbc")
     np.testing.assert_array_equal(data.X, load_breast_cancer().data)
     assert np.sum(data.y == 1) == 212
-    if not in_folder:
-        pytest.skip("uci/wdbc.npz is not in the folder that FEWKERN_DATA names")
     for key, value in from_folder.items():
         np.testing.assert_array_equal(data[key], value)
         assert data[key].dtype == value.dtype
@@ -272,11 +257,7 @@ def test_with_pooch_itself(tmp_path, monkeypatch):
     pytest.importorskip("pooch", reason="pooch is not installed (pip install 'fewkern[experiments]')")
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     monkeypatch.setattr(download, "cache_folder", lambda: tmp_path)
-    (file,) = SOURCES["faces/orl_32x32"].mirrors[0]
-    nowhere = dataclasses.replace(file, url="http://127.0.0.1:9/ORL_32x32.mat")
-    monkeypatch.setitem(
-        SOURCES, "faces/orl_32x32", dataclasses.replace(SOURCES["faces/orl_32x32"], mirrors=((nowhere,),))
-    )
+    change_files(monkeypatch, "faces/orl_32x32", url="http://127.0.0.1:9/ORL_32x32.mat")
     with pytest.raises(DataNotFoundError, match=r"127.0.0.1:9/ORL_32x32.mat cannot be downloaded \(ConnectionError"):
         fetch_faces("orl_32x32")
     assert "fewkern" in str(cache_folder.__wrapped__())

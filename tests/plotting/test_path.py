@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from matplotlib import pyplot
-from sklearn.base import is_regressor
 
 from fewkern import (
     FeatureVectorDiscriminant,
@@ -58,11 +57,9 @@ def test_a_kernel_fisher_machine_says_what_held_out_samples_say(estimator):
 
 
 def test_the_band_is_not_cut_off():
-    for model in (FeatureVectorDiscriminant(), FeatureVectorRegressor()):
-        X, y = make_banana(150)
-        display = PathDisplay.from_estimator(model.fit(X, y + X[:, 0] if is_regressor(model) else y))
-        (band,) = (c for c in display.ax_.collections if c.get_label().startswith("±"))
-        assert band.get_paths()[0].get_extents().y0 >= display.ax_.get_ylim()[0]
+    display = PathDisplay.from_estimator(FeatureVectorDiscriminant().fit(*make_banana(150)))
+    (band,) = (c for c in display.ax_.collections if c.get_label().startswith("±"))
+    assert band.get_paths()[0].get_extents().y0 >= display.ax_.get_ylim()[0]
 
 
 @pytest.mark.parametrize("height", [2.0, 9.0])
