@@ -45,30 +45,32 @@ def methods(monkeypatch):
     return made
 
 
-def test_a_stopped_run_goes_on(methods, tmp_path):
-    first = Frontier(Store(tmp_path / "frontier.jsonl"))
-    first.measure(["learner"], ["a"], 2)
-    again = Frontier(Store(tmp_path / "frontier.jsonl"))
-    again.store.pack()
+def test_what_is_known_is_not_measured_again(methods, tmp_path, monkeypatch):
+    store = Store(tmp_path / "frontier.jsonl")
+    Frontier(store).measure(["learner"], ["a"], 2)
+    store.pack()
+    again = Frontier(store)
     again.measure(["learner"], ["a", "b"], 2)
     assert methods["learner"].run.calls == 4
     assert [p.error for p in again.points("learner", "b")] == [21.0, 21.0]
-
-
-def test_results_of_another_version_and_forgotten_ones_are_measured_again(methods, tmp_path, monkeypatch):
-    store = Store(tmp_path / "frontier.jsonl")
-    Frontier(store).measure(["learner"], ["a"], 2)
-    Frontier(store).forget(["learner"], ["a"], 1)
+    again.forget(["learner"], ["a"], 1)
     stopped = Frontier(store)
-    assert sorted(stopped.values) == [("learner", "a", 1)]
+    assert (
+        sorted(stopped.values)
+        == sorted(again.values)
+        == [("learner", "a", 1), ("learner", "b", 0), ("learner", "b", 1)]
+    )
     stopped.measure(["learner"], ["a"], 2)
-    assert methods["learner"].run.calls == 3
+    assert methods["learner"].run.calls == 5
     monkeypatch.setitem(METHODS, "learner", Method("learner", methods["learner"].run, "2"))
     assert not Frontier(store).values
 
 
 def test_means_and_standard_errors(methods, tmp_path):
     found = Frontier(Store(tmp_path / "frontier.jsonl"))
+    found.measure(["learner", "nystroem"], ["a"], 1)
+    assert math.isnan(found.points("learner", "a")[0].spread)
+    assert frontier.cell(found.points("learner", "a")[0]) == "10.00 / 7"
     found.measure(["learner", "nystroem"], ["a"], 2)
     found.measure(["learner", "nystroem"], ["b"], 2)
     own, curve = found.points("learner", "a")
@@ -82,13 +84,6 @@ def test_means_and_standard_errors(methods, tmp_path):
     assert len(draw_sets(found, names, sets).axes) == 4
     labels = draw_average(found, names, sets).axes[0].get_legend_handles_labels()[1]
     assert sorted(labels) == ["learner", "nystroem"]
-
-
-def test_one_split_has_no_standard_error(methods, tmp_path):
-    found = Frontier(Store(tmp_path / "frontier.jsonl"))
-    found.measure(["learner"], ["a"], 1)
-    assert math.isnan(found.points("learner", "a")[0].spread)
-    assert frontier.cell(found.points("learner", "a")[0]) == "10.00 / 7"
 
 
 def test_a_peer_that_fails_says_why_and_ours_must_not(methods, tmp_path, capsys, monkeypatch):

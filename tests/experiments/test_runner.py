@@ -135,19 +135,6 @@ def test_two_runs_of_one_experiment_at_a_time_are_refused(toy, capsys):
     assert "another process writes to toy-table1.jsonl; wait for it, or stop it" in capsys.readouterr().err
 
 
-def test_an_interrupted_run_keeps_what_it_has(toy, monkeypatch):
-    def break_off(unit):
-        if unit.run == 2:
-            raise KeyboardInterrupt
-        return original(unit)
-
-    original = run._work
-    monkeypatch.setattr(run, "_work", break_off)
-    with pytest.raises(KeyboardInterrupt):
-        run.run_experiment(toy, quick=False, jobs=1)
-    assert sorted(record["run"] for record in store.stored("toy", "table1").read()) == [0, 1]
-
-
 def test_other_settings_make_other_units(done, tmp_path):
     changed = change(tmp_path, "slope = 2", "slope = 5")
     assert run.run_experiment(changed, quick=False, jobs=1) == (4, 0)
@@ -257,13 +244,6 @@ def test_every_plan_can_be_read_and_its_function_exists():
         assert callable(experiment.load())
         for unit in experiment.units(quick=True):
             assert len(unit.key) == 16
-
-
-def test_the_protocol_of_a_kfd_row_is_the_one_it_runs():
-    for experiment in plan.experiments():
-        if experiment.id in ("kfd table1", "kfd table2"):
-            for row in experiment.rows:
-                assert {"one machine": "paper"}.get(row.settings["protocol"], row.settings["protocol"]) == row.protocol
 
 
 def test_a_figure_is_drawn_from_its_curves(toy, tmp_path, monkeypatch):
