@@ -36,7 +36,6 @@ def test_components():
     model = make_pipeline(StandardScaler(), fewkern.FeatureVectorPCA(n_components=2, max_vectors=30)).fit(X)
     found = reduction(subject_of(model, X, y), QUICK)
     T = model.transform(X)
-    np.testing.assert_allclose(found.components, T)
     np.testing.assert_allclose(found.correlations, np.corrcoef(X.to_numpy().T, T.T)[:4, 4:])
     assert all(0.7 < share <= 1 for _, share in found.carried)
     assert found.weights is None

@@ -99,14 +99,11 @@ class PathDisplay(Display):
         seen = np.isfinite(y)
         band = np.where(np.isfinite(spread), spread, 0.0)
         x, error, low, high = x[seen], *(self._shown(values[seen]) for values in (y, y - band, y + band))
-        others = [(value, sizes, self._shown(errors)) for value, sizes, errors in self._others()]
         label, color, form, width = self._label() or None, ACCENT, "-" if len(x) > 1 else "o", 2.0
         if self._origins:
             (label, color), form, width = _ORIGINS[path.setting["origin"]], "o-", 2.5
-        for i, (value, sizes, errors) in enumerate(others):
-            name, other = f"other {_words(self._first)}s" if i == 0 else None, QUIET
-            if self._origins:
-                name, other = _ORIGINS[value]
+        others = self._others()
+        for name, other, sizes, errors in others:
             ax.plot(sizes, errors, "o-" if self._origins else "-", color=other, lw=width - 1, ms=4, label=name)
         if band.any():
             ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0, label="± one standard error")
@@ -170,18 +167,19 @@ class PathDisplay(Display):
         names = list(self.path.setting)[: -1 if self.path.size is None else None]
         return ", ".join(f"{_words(name)} {self.path.setting[name]:.3g}" for name in names)
 
-    def _others(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
-        """Value, sizes and least errors for every other value of the first axis, where there are several axes."""
+    def _others(self) -> list[tuple[str | None, str, np.ndarray, np.ndarray]]:
+        """Label, color, sizes and least errors of every other value of the first axis, where there are several axes."""
         error = to_numpy(self.path.error).astype(float)
         if error.ndim < 2:
             return []
-        found = []
+        found: list[tuple[str | None, str, np.ndarray, np.ndarray]] = []
         for i, value in enumerate(self.path.axes[self._first]):
             best = error[i].min(axis=tuple(range(error.ndim - 2)))
             x = to_numpy(self.path.curve[0] if self.path.size is None else self.path.size[i]).astype(float)
             seen = np.isfinite(best)
             if i != self.path.chosen[0] and seen.any():
-                found.append((value, x[seen], best[seen]))
+                same = None if found else f"other {_words(self._first)}s", QUIET
+                found.append((*(_ORIGINS[value] if self._origins else same), x[seen], self._shown(best[seen])))
         return found
 
 

@@ -77,16 +77,13 @@ Drawn = Iterator[tuple[Any, str]]
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Settings of all pictures. Letters that the font of the drawing lacks are no matter: the page has its own."""
+    """Settings of all pictures, without warnings: the page has letters of its own, and remarks on the cells."""
     try:
         import matplotlib
     except ImportError as error:
         raise missing_package("report: every figure", "matplotlib") from error
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
-        # very long names: the picture is then smaller than it should be
-        warnings.filterwarnings("ignore", message="constrained_layout not applied")
+        warnings.simplefilter("ignore", UserWarning)
         yield
 
 
@@ -134,7 +131,7 @@ def draw(subject: Subject, findings: Findings) -> dict[str, list[tuple[str, int,
         "errors": (_errors(findings), _explained(subject, findings.predictions)),
         "vectors": (_vectors(subject),),
         "uncertainty": (_intervals(findings),),
-        "shape": (_reduction(findings, subject.truth), _density(findings.density)),
+        "shape": (_reduction(subject, findings), _density(findings.density)),
     }
     with drawing():
         return {
@@ -176,9 +173,7 @@ def _explained(subject: Subject, found: Predictions | None) -> Drawn:
     middle = np.argsort(found.losses, kind="stable")[len(found.losses) // 2]
     chosen.setdefault(int(found.positions[middle]), "a typical one")
     for row, which in chosen.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the page has the remarks on the cells already
-            steps = WaterfallDisplay.of_row(subject.model, subject.given(subject.rows), row=row)
+        steps = WaterfallDisplay.of_row(subject.model, subject.given(subject.rows), row=row)
         steps.labels = [text(words, _LONGEST_LABEL) for words in steps.labels]
         caption = (
             f"What each column contributes to the prediction of this model for row {subject.rows.label(row)}, {which}: "
@@ -191,14 +186,9 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
     shown = found.columns[: style.MOST_BARS]
     classify = findings.task == "classify"
     ax = new_axes(4.6, 0.9 * style.bars_height(len(shown)))
-    ax.barh(
-        np.arange(len(shown)),
-        [column.increase for column in shown],
-        xerr=[column.std for column in shown],
-        height=0.7,
-        color=style.ACCENT,
-        error_kw={"ecolor": style.QUIET, "lw": 2},
-    )
+    sizes, spread = [column.increase for column in shown], [column.std for column in shown]
+    ends = {"ecolor": style.QUIET, "lw": 2}
+    ax.barh(np.arange(len(shown)), sizes, xerr=spread, height=0.7, color=style.ACCENT, error_kw=ends)
     ax.axvline(0, color=LINE, lw=1)
     style.label_bars(ax, [_short(column.column) for column in shown])
     _few_ticks(ax.xaxis)
@@ -295,8 +285,8 @@ def _roc(found: Predictions) -> tuple[Any, str]:
 
 def _vectors(subject: Subject) -> Drawn:
     if subject.task == "classify" and subject.samples.shape[1] == 2:
-        ax, some = new_axes(5.6, 4.2), _some(len(subject.samples))
-        VectorsDisplay.from_model(replace(subject.fitted, X=subject.samples[some]), subject.truth[some], ax=ax)
+        ax, some = new_axes(5.6, 4.2), _some(len(subject.rows))
+        VectorsDisplay.from_estimator(subject.model, subject.given(subject.rows.take(some)), subject.truth[some], ax=ax)
         yield ax, "Rows, the vectors kept (circles), and the decision boundary."
     path = path_of(subject.core)
     if subject.task != "density" and path is not None and path.error.ndim and max(path.error.shape) > 1:
@@ -316,17 +306,13 @@ def _intervals(findings: Findings) -> Drawn:
     yield ax, f"Prediction intervals with {found.coverage:.0%} coverage, for {len(some)} of these rows."
 
 
-def _reduction(findings: Findings, labels: Any) -> Drawn:
-    found = findings.reduction
-    if found is None:
+def _reduction(subject: Subject, findings: Findings) -> Drawn:
+    if findings.reduction is None:
         return
-    T, names = found.components[:, :2], ["component 1", "component 2"]
-    if T.shape[1] == 1:
-        T, names = np.column_stack([T[:, 0], np.arange(len(T))]), ["component 1", "row"]
-    some = _some(len(T), 3 * _MOST_DOTS)
-    ax = new_axes(6.2, 4.4)
-    ComponentsDisplay(T[some], None if labels is None else labels[some], None, names).plot(ax)
-    yield ax, "The rows on the first two components." if found.total > 1 else "The rows on the component."
+    ax, some = new_axes(6.2, 4.4), _some(len(subject.rows), 3 * _MOST_DOTS)
+    labels = None if subject.truth is None else subject.truth[some]
+    ComponentsDisplay.from_estimator(subject.model, subject.given(subject.rows.take(some)), labels, ax=ax)
+    yield ax, "The rows on the first two components." if findings.reduction.total > 1 else "The rows on the component."
 
 
 def _density(found: DensityShape | None) -> Drawn:

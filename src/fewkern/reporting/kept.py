@@ -10,17 +10,7 @@ import numpy as np
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.reporting.formatting import (
-    Table,
-    cell,
-    count,
-    is_missing,
-    label,
-    number,
-    percent,
-    signed,
-    table_of,
-)
+from fewkern.reporting.formatting import Table, cell, count, is_missing, label, number, percent, signed, table_of
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 

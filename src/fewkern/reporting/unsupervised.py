@@ -32,8 +32,6 @@ class Reduction:
 
     how: str
     """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.evaluation.Predictions`."""
-    components: Array
-    """Of all rows, at most the first four, shape ``(n, k)``."""
     total: int
     """Number of components."""
     carried: tuple[tuple[str, float], ...]
@@ -74,7 +72,7 @@ def reduction(subject: Subject, settings: ReportSettings) -> Reduction:
     worst = tuple((int(test[i]), float(miss[i])) for i in np.argsort(-miss, kind="stable")[:_MOST_WORST])
     weights = getattr(subject.core, "components_", None)
     return Reduction(
-        how, shown, own.shape[1], carried, tuple(subject.fitted.labels),
+        how, own.shape[1], carried, tuple(subject.fitted.labels),
         X.T @ scale(shown) / len(X),
         None if weights is None else to_numpy(weights).astype(float)[:_MOST_COMPONENTS].T, worst,
         _reduction_sentences(own.shape[1], X.shape[1], carried),
