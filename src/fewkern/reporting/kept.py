@@ -10,7 +10,7 @@ import numpy as np
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.reporting.formatting import Table, cell, count, is_missing, label, number, percent, signed, table_of
+from fewkern.reporting.formatting import Table, cell, count, label, number, percent, signed, table_of
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
@@ -36,12 +36,8 @@ def _by_importance(subject: Subject, order: tuple[str, ...]) -> list[int]:
 
 def _naming_columns(subject: Subject) -> list[int]:
     """Columns that the model does not use and that tell rows apart: keys and names."""
-    found = []
-    for j in set(range(len(subject.rows.names))) - set(subject.used):
-        values = {str(v) for v in subject.rows.values(j) if not is_missing(v)}
-        if len(values) == len(subject.rows):
-            found.append(j)
-    return sorted(found)[:_MOST_NAMES]
+    rows, others = subject.rows, set(range(len(subject.rows.names))) - set(subject.used)
+    return [j for j in sorted(others) if len(set(map(str, rows.values(j)))) == len(rows)][:_MOST_NAMES]
 
 
 def rows_of_vectors(subject: Subject) -> list[int | None]:
