@@ -260,49 +260,41 @@ def test_whole_tables_are_those_that_were_not_cut(folder, methods, capsys):
 
 @dataclass(frozen=True)
 class Policy:
-    """A stand-in."""
-
-    steps: int = 3
     ladder: tuple[int, ...] = (5, 10)
     share: float = 0.2
     zero: int = 0
     name: str = "x"
-    on: bool = True
 
 
 class Machine:
     """A model whose error and vectors are what its policy says."""
 
-    def __init__(self, prefer):
-        self.prefer = prefer
-
     def get_params(self):
-        return {"prefer": self.prefer}
+        return {}
 
     def fit(self, X, y):
         if self._policy.share > 0.3:
             raise ValueError("too large a share")
-        self.n_vectors_ = self._policy.ladder[0]
-        self.share = self._policy.share
+        self.n_vectors_, self.every = self._policy.ladder[0], round(1 / self._policy.share)
         return self
 
     def predict(self, X):
-        return np.arange(len(X)) % round(1 / self.share) == 0
+        return np.arange(len(X)) % self.every == 0
 
 
 def test_sensitivity(folder, monkeypatch, capsys):
     monkeypatch.setattr(sensitivity, "default_policy", Policy)
-    monkeypatch.setattr(sensitivity, "kernel_machine", lambda task, prefer: Machine(prefer))
+    monkeypatch.setattr(sensitivity, "kernel_machine", lambda task, prefer: Machine())
     asked = ["--sets", "first", "second", "--out", str(folder / "s.jsonl")]
     sensitivity.main(asked)
     printed = capsys.readouterr().out
-    assert "Not numeric, left out: name, on." in printed
-    assert "14 units measured" in printed
+    assert "Not numeric, left out: name." in printed
+    assert "10 units measured" in printed
     rows = {tuple(line.split()[:3]): line.split() for line in printed.splitlines()}
     assert " ".join(rows["ladder", "5", "10"][3:]).startswith("10 20 2 +0.00 1.00 ± 0.00 2.00 ")
     assert rows["share", "0.2", "0.4"][-1] == "2"
     assert "failed: share x 2, first: ValueError: too large a share" in printed
-    sensitivity.main([*asked, "--fields", "steps"])
+    sensitivity.main([*asked, "--fields", "ladder"])
     assert "0 units measured, 6 known" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="no such numeric field: name"):
         sensitivity.main([*asked, "--fields", "name"])

@@ -133,12 +133,13 @@ def test_local_sets(folder):
 
 
 def test_sets_that_are_not_here(folder, monkeypatch):
-    with pytest.raises(ValueError, match=r"expected one of \[.*\], got 'iris'"):
-        fetch_ida("iris")
-    with pytest.raises(ValueError, match=r"fetch_set: expected kind/name with a kind of .*, got 'sonar'"):
-        fetch_set("sonar")
-    with pytest.raises(DataNotFoundError, match=rf"heart is not .* is now {folder}, which has no file ida/heart.npz"):
-        fetch_ida("heart")
+    for error, message, fetch, name in (
+        (ValueError, r"expected one of \[.*\], got 'iris'", fetch_ida, "iris"),
+        (ValueError, r"fetch_set: expected kind/name with a kind of .*, got 'sonar'", fetch_set, "sonar"),
+        (DataNotFoundError, rf"heart is not .* now {folder}, which has no file ida/heart.npz", fetch_ida, "heart"),
+    ):
+        with pytest.raises(error, match=message):
+            fetch(name)
     monkeypatch.setenv("FEWKERN_DATA", "~/nowhere")
     with pytest.raises(DataNotFoundError, match="it is now ~/nowhere, which is not a folder"):
         fetch_ida("heart")
@@ -154,9 +155,6 @@ def test_a_file_with_other_arrays(folder, arrays):
     message = r"fetch_uci: expected numbers X, as many y, .* in .*sonar.npz, got .*; delete it to have it downloaded"
     with pytest.raises(DataNotFoundError, match=message):
         fetch_uci("sonar")
-
-
-def test_a_damaged_file_is_named(folder):
     (folder / "uci" / "sonar.npz").write_bytes(b"PK\x03\x04 cut short")
     damaged = r"fetch_uci: expected arrays in .*sonar.npz, got a file that is damaged"
     with pytest.raises(DataNotFoundError, match=damaged):

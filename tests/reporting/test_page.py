@@ -59,71 +59,64 @@ SUPERVISED = ["How good is it?", "What drives it?", "Where does it err?", "What 
 def made(request):
     model, X, y = TASKS[request.param]()
     settings = ReportSettings(compare=False, source="table.csv", command="fewkern fit table.csv --report r.html")
-    return request.param, report(model, X, y, settings=settings)
+    return report(model, X, y, settings=settings)
 
 
-class TestEveryTask:
-    def test_one_document_without_network_or_scripts(self, made):
-        page = Parsed(made[1].html)
-        assert not {"script", "link", "img"} & {tag for tag, _ in page.elements}
-        for word in ("http:", "https:", "@import"):
-            assert word not in made[1].html
-        policy = [attrs["content"] for attrs in page.tags("meta") if "http-equiv" in attrs]
-        assert policy == ["default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"]
-        for attrs in (attrs for _, attrs in page.elements):
-            assert not any(name.startswith("on") or name == "src" for name in attrs)
-            assert attrs.get("href", "#").startswith("#")
+def test_one_document_without_network_or_scripts(made):
+    page = Parsed(made.html)
+    assert not {"script", "link", "img"} & {tag for tag, _ in page.elements}
+    for word in ("http:", "https:", "@import"):
+        assert word not in made.html
+    policy = [attrs["content"] for attrs in page.tags("meta") if "http-equiv" in attrs]
+    assert policy == ["default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"]
+    for attrs in (attrs for _, attrs in page.elements):
+        assert not any(name.startswith("on") or name == "src" for name in attrs)
+        assert attrs.get("href", "#").startswith("#")
+    # for any screen, and for paper: every table scrolls by itself
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.tags("meta")
+    assert "prefers-color-scheme: dark" in made.html
+    assert "@media print" in made.html
+    assert len(page.tags("table")) == made.html.count('<div class="scroll" tabindex="0"><table')
 
-    def test_parts_in_order(self, made):
-        page = Parsed(made[1].html)
-        titles = re.findall(r"<h2>(.*?)</h2>", made[1].html)
-        assert titles[0] == "How good is it?"
-        assert titles[-1] == "Remarks"
-        anchors = [attrs["href"] for attrs in page.tags("a")]
-        assert anchors == [f"#{attrs['id']}" for attrs in page.tags("section")]
-        order = ["good", "importances", "errors", "vectors", "uncertainty", "usage", "remarks"]
-        assert [a[1:] for a in anchors] == [a for a in order if f"#{a}" in anchors]
-        if made[1].findings.quality is not None:
-            assert [title for title in titles if title != "How certain is it?"] == [*SUPERVISED, "Remarks"]
 
-    def test_made_for_any_screen_and_for_paper(self, made):
-        page = Parsed(made[1].html)
-        assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.tags("meta")
-        assert "prefers-color-scheme: dark" in made[1].html
-        assert "@media print" in made[1].html
-        # every table scrolls by itself
-        assert len(page.tags("table")) == made[1].html.count('<div class="scroll" tabindex="0"><table')
+def test_parts_in_order(made):
+    page = Parsed(made.html)
+    titles = re.findall(r"<h2>(.*?)</h2>", made.html)
+    assert (titles[0], titles[-1]) == ("How good is it?", "Remarks")
+    anchors = [attrs["href"] for attrs in page.tags("a")]
+    assert anchors == [f"#{attrs['id']}" for attrs in page.tags("section")]
+    order = ["good", "importances", "errors", "vectors", "uncertainty", "usage", "remarks"]
+    assert [a[1:] for a in anchors] == [a for a in order if f"#{a}" in anchors]
+    if made.findings.quality is not None:
+        assert [title for title in titles if title != "How certain is it?"] == [*SUPERVISED, "Remarks"]
+    if made.findings.density is not None:
+        texts = re.findall(r"<text[^>]*>(.*?)(?: \(cm\))?</text>", made.html)
+        assert {name.split(" (")[0] for name in made.findings.density.columns} <= set(texts)
 
-    def test_pictures_have_the_colors_of_the_page_and_words(self, made):
-        pictures = re.findall(r"<svg.*?</svg>", made[1].html, flags=re.DOTALL)
-        assert pictures
-        for picture in pictures:
-            assert re.match(r'<svg role="img" aria-label="[^"]+" viewBox="0 0 ', picture)
-            assert "var(--ink" in picture
-            assert not re.search(r'"[^"]*(?<!, )#101418[^"]*"', picture)
-            assert "<style" not in picture
-            assert "DejaVu" not in picture  # the font is that of the page
-            assert "NaN" not in picture
 
-    def test_identifiers_are_unique_and_found(self, made):
-        page = Parsed(made[1].html)
-        assert len(page.ids) == len(set(page.ids))
-        used = set(re.findall(r'(?:url\(#|href="#)([\w.-]+)', made[1].html))
-        assert used <= set(page.ids)
+def test_pictures_have_the_colors_of_the_page_and_words(made):
+    pictures = re.findall(r"<svg.*?</svg>", made.html, flags=re.DOTALL)
+    assert pictures
+    for picture in pictures:
+        assert re.match(r'<svg role="img" aria-label="[^"]+" viewBox="0 0 ', picture)
+        assert "var(--ink" in picture
+        assert not re.search(r'"[^"]*(?<!, )#101418[^"]*"', picture)
+        for word in ("<style", "DejaVu", "NaN"):  # the font is that of the page
+            assert word not in picture
+    # identifiers are unique and found
+    ids = Parsed(made.html).ids
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:url\(#|href="#)([\w.-]+)', made.html)) <= set(ids)
 
-    def test_the_first_sentence_and_the_footer(self, made):
-        page = Parsed(made[1].html)
-        assert made[1].findings.headline[0] in page.text
-        assert str(made[1]).startswith(made[1].findings.headline[0])
-        command = "command fewkern fit table.csv --report"
-        for words in ("table table.csv", f"by fewkern {fewkern.__version__}", "seed 0", command):
-            assert words in page.text
-        assert re.search(r"made \d{4}-\d\d-\d\d \d\d:\d\d", page.text)
 
-    def test_a_density_has_the_names_of_its_columns(self, made):
-        if made[1].findings.density is not None:
-            texts = re.findall(r"<text[^>]*>(.*?)(?: \(cm\))?</text>", made[1].html)
-            assert {name.split(" (")[0] for name in made[1].findings.density.columns} <= set(texts)
+def test_the_first_sentence_and_the_footer(made):
+    text, first = Parsed(made.html).text, made.findings.headline[0]
+    assert first in text
+    assert str(made).startswith(first)
+    command = "command fewkern fit table.csv --report"
+    for words in ("table table.csv", f"by fewkern {fewkern.__version__}", "seed 0", command):
+        assert words in text
+    assert re.search(r"made \d{4}-\d\d-\d\d \d\d:\d\d", text)
 
 
 def page_of(model, X, y, **options):
