@@ -115,10 +115,10 @@ def test_bad_rows():
 COLUMNS = {"a": [1.5, None, 3.0], "b": ["x", "y", None], "c": [True, False, True], "d": ["1", "2.5", ""]}
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "array"])
+@pytest.mark.parametrize("kind", ["pandas", "array"])
 def test_tables_keep_their_cells(kind):
     frame = pd.DataFrame(COLUMNS, index=["r0", "r1", "r2"])
-    rows = TableRows.of({"pandas": frame, "polars": pl.DataFrame(COLUMNS), "array": frame.to_numpy(dtype=object)}[kind])
+    rows = TableRows.of(frame if kind == "pandas" else frame.to_numpy(dtype=object))
     assert len(rows) == 3
     assert rows.names == (tuple(f"feature {j}" for j in range(4)) if kind == "array" else tuple("abcd"))
     assert rows.label(1) == ("r1" if kind == "pandas" else "1")

@@ -31,7 +31,6 @@ class TableRows:
     @classmethod
     def of(cls, X: Any) -> TableRows:
         """The rows of ``X``, a data frame or anything that becomes an array."""
-        X = X.to_pandas() if hasattr(X, "to_pandas") else X
         if hasattr(X, "iloc"):
             return cls(X)
         if is_sparse(X):

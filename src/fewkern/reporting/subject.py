@@ -175,31 +175,26 @@ class Subject:
         """Whether the vectors were moved, so that they are no samples."""
         return vectors_moved(self.core)
 
-    @property
-    def held_samples(self) -> tuple[Array, Array]:
-        """Samples of the fit that the model holds, and all rows, as they can be compared: prepared, if the model does.
-
-        The samples are the vectors, or if these were moved, those of the novelty.
-        """
-        expansion, novelty = self.core.expansion_, getattr(self.core, "novelty_", None)
-        preparation, kept = None, self.vectors
-        if self.moved:
-            preparation, kept = (None, kept[:0]) if novelty is None else (novelty.preparation, novelty.basis.vectors)
-        elif isinstance(expansion, GaussianExpansion):
-            preparation, kept = expansion.basis.preparation, expansion.basis.vectors
-        if preparation is None:
-            return as_numbers(kept), self.samples
-        own = to_numpy(kept)  # the rows in the same precision
-        return as_numbers(own), as_numbers(preparation.like(own)(self.samples.astype(own.dtype)))
-
     @cached_property
     def held_rows(self) -> list[int | None]:
-        """The row that every sample is that the model holds; None where it is none of them."""
-        held, samples = (rows + 0.0 for rows in self.held_samples)  # no negative zeros
+        """The row of every sample of the fit that the model holds; None where it is none of them.
+
+        The samples are the vectors, or if these were moved, those of the novelty. They are compared as they are
+        prepared, if the model does that.
+        """
+        expansion, novelty = self.core.expansion_, getattr(self.core, "novelty_", None)
+        preparation, held, samples = None, self.vectors, self.samples
+        if self.moved:
+            preparation, held = (None, held[:0]) if novelty is None else (novelty.preparation, novelty.basis.vectors)
+        elif isinstance(expansion, GaussianExpansion):
+            preparation, held = expansion.basis.preparation, expansion.basis.vectors
+        if preparation is not None:
+            held = to_numpy(held)  # the rows in the same precision
+            samples = preparation.like(held)(samples.astype(held.dtype))
         known: dict[bytes, int] = {}
-        for place, row in enumerate(samples):
+        for place, row in enumerate(as_numbers(samples) + 0.0):  # no negative zeros
             known.setdefault(row.tobytes(), place)
-        return [known.get(row.tobytes()) for row in held]
+        return [known.get(row.tobytes()) for row in as_numbers(held) + 0.0]
 
     def ask(self, method: str, samples: Array, **given: Any) -> Array:
         """What a method of the estimator inside returns for features of rows."""
@@ -242,7 +237,7 @@ def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
             "report: X is None, but a report looks at the model and at rows of its table; give the rows that it was "
             "fitted to, or new ones."
         )
-    target, y, X = _target(model, task, X, y)
+    target, y, X = _target(model, task, X.to_pandas() if hasattr(X, "to_pandas") else X, y)
     rows = TableRows.of(X)
     if not len(rows):
         raise ValueError("report: X has no row; give the rows that the model was fitted to, or new ones.")
