@@ -68,8 +68,7 @@ def test_a_published_figure_of_one_run_is_as_uncertain_as_one_of_ours(table):
 
 
 @pytest.mark.parametrize(
-    ("mean", "verdict"),
-    [(25.9, Verdict.UNCERTAIN), (2.8, Verdict.UNCERTAIN), (90.0, Verdict.WORSE)],
+    ("mean", "verdict"), [(25.9, Verdict.UNCERTAIN), (2.8, Verdict.UNCERTAIN), (90.0, Verdict.WORSE)]
 )
 def test_agreement_within_a_wide_error_says_nothing(table, mean, verdict):
     # ringnorm, kFDA_.5, strict: 2.8 % of the samples kept, ours 25.9 with an error of 39.8

@@ -1,10 +1,6 @@
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import inspection
-from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 import fewkern
 from fewkern.reporting.importances import importances, partial_dependence
@@ -71,14 +67,3 @@ def test_many_columns_are_not_all_tried():
     found = importances(subject_of(fewkern.FeatureVectorDiscriminant(max_vectors=10).fit(X, y), X, y), 0)
     assert found.left_out == 250
     assert "feature 7" in [d.column for d in found.columns]
-
-
-def test_cells_keep_their_types():
-    dates = pd.date_range("2020", periods=60)
-    frame = pd.DataFrame({"a": pd.Categorical(["x", "y"] * 30), "b": np.arange(60.0), "c": dates})
-    y = np.arange(60) % 2
-    pre = make_column_transformer((OneHotEncoder(sparse_output=False), ["a"]), ("passthrough", ["b"]))
-    model = make_pipeline(pre, fewkern.FeatureVectorDiscriminant(max_vectors=5)).fit(frame, y)
-    found = importances(subject_of(model, frame, y), 0)
-    assert found.columns[0].column == "a"
-    assert found.unused == ("c",)
