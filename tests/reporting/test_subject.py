@@ -93,7 +93,7 @@ def test_bad_models():
 def test_bad_rows():
     model, X, y = iris_model()
     for match, *rows in (
-        ("X is None, but a report looks at the model and at rows", None, y),
+        (r"X must be a table with rows and columns, got an array of shape \(\)", None, y),
         ("y is None, but this model predicts a target", X),
         ("X has 3 columns, but the model was fitted to 4", X[:, :3], y),
         ("X has no row", X[:0], y[:0]),

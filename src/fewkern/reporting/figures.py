@@ -127,11 +127,10 @@ def _in_page_colors(attribute: re.Match[str]) -> str:
 def draw(subject: Subject, findings: Findings) -> dict[str, list[tuple[str, int, str]]]:
     """All pictures of a report by the part of the page that they belong to: ``<svg>``, width in pixels, caption."""
     parts: dict[str, tuple[Drawn, ...]] = {
-        "importances": (_importances(findings),),
+        "importances": (_importances(findings), _reduction(subject, findings), _density(findings.density)),
         "errors": (_errors(findings), _explained(subject, findings.predictions)),
         "vectors": (_vectors(subject),),
         "uncertainty": (_intervals(findings),),
-        "shape": (_reduction(subject, findings), _density(findings.density)),
     }
     with drawing():
         return {

@@ -232,11 +232,6 @@ def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
     model = getattr(model, "best_estimator_", model)
     core = _checked_core(model)
     task = getattr(model, "task_", None) or _task(core)
-    if X is None:
-        raise ValueError(
-            "report: X is None, but a report looks at the model and at rows of its table; give the rows that it was "
-            "fitted to, or new ones."
-        )
     target, y, X = _target(model, task, X.to_pandas() if hasattr(X, "to_pandas") else X, y)
     rows = TableRows.of(X)
     if not len(rows):
@@ -318,19 +313,13 @@ def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any
 
 def _inputs(model: Any, core: Any, rows: TableRows) -> tuple[int, ...]:
     """Positions of the columns that the model is given, in its order."""
-    if hasattr(model, "encoder_"):
-        names = model.encoder_.columns
-    else:
-        first = _first_step(model)
-        names = getattr(first, "feature_names_in_", None)
-        count = getattr(first, "n_features_in_", getattr(core, "n_features_in_", None))
-        if names is None or not rows.is_frame:
-            if count is not None and count != len(rows.names):
-                raise ValueError(
-                    f"report: X has {len(rows.names)} columns, but the model was fitted to {count}; give the same "
-                    "columns."
-                )
-            return tuple(range(len(rows.names)))
+    first, is_table = _first_step(model), hasattr(model, "encoder_")
+    names = model.encoder_.columns if is_table else getattr(first, "feature_names_in_", None)
+    if names is None or not (rows.is_frame or is_table):
+        n, count = len(rows.names), getattr(first, "n_features_in_", getattr(core, "n_features_in_", None))
+        if count not in (None, n):
+            raise ValueError(f"report: X has {n} columns, but the model was fitted to {count}; give the same columns.")
+        return tuple(range(n))
     absent = [str(name) for name in names if str(name) not in rows.names]
     if absent:
         shown = ", ".join(map(repr, absent[:5])) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")

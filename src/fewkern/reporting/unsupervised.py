@@ -115,16 +115,14 @@ class DensityShape:
     """One per column of the mixture."""
     samples: Array
     """Some rows, in the same units."""
-    gain: tuple[float, float, float]
-    """Mean log density of rows that were held out, less that of one normal distribution; and its 95% interval."""
+    times: tuple[float, float, float]
+    """How many times as probable rows are as under one normal distribution, on (geometric) average; its 95% interval.
+
+    The rows were held out.
+    """
     lowest: tuple[tuple[int, float], ...]
     """Rows of least density: position, and log density."""
     sentences: tuple[str, ...]
-
-    @property
-    def times(self) -> float:
-        """How many times as probable a row is as under one normal distribution, on (geometric) average."""
-        return _times(self.gain[0])
 
 
 def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
@@ -136,26 +134,22 @@ def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
     X = model.samples
     own = to_numpy(model.core.expansion_.log_density(X[test]))
     gaps = own - normal_log_density(X[learn], X[test])
-    gain = (float(gaps.mean()), *EACH_ROW.interval(gaps))
+    mean, low, high = np.exp(np.minimum((gaps.mean(), *EACH_ROW.interval(gaps)), 500.0)).tolist()
     mixture = mixture_in_units(subject.core.expansion_.like(np.empty(0)), subject.fitted)
     samples = subject.fitted.given_units(subject.samples)
     log_density = mixture.log_density(samples)
     order = np.argsort(np.where(complete, log_density, np.inf), kind="stable")[:_MOST_WORST]
     lowest = tuple((int(i), float(log_density[i])) for i in order)
     some = np.flatnonzero(complete)[:: max(1, int(complete.sum()) // _MOST_ROWS)]
-    sentences = _density_sentences(gain, len(test), how, mixture.n_vectors)
-    return DensityShape(how, mixture, tuple(subject.fitted.labels), samples[some], gain, lowest, sentences)
+    sentences = _density_sentences((mean, low, high), len(test), how, mixture.n_vectors)
+    return DensityShape(how, mixture, tuple(subject.fitted.labels), samples[some], (mean, low, high), lowest, sentences)
 
 
-def _density_sentences(gain: tuple[float, float, float], n: int, how: str, kernels: int) -> tuple[str, ...]:
-    mean, low, high = (number(_times(value)) for value in gain)
-    chance = "; the difference may be chance" if gain[1] <= 0 <= gain[2] else ""
+def _density_sentences(times: tuple[float, float, float], n: int, how: str, kernels: int) -> tuple[str, ...]:
+    chance = "; the difference may be chance" if times[1] <= 1 <= times[2] else ""
+    mean, low, high = map(number, times)
     rows, interval = f"the {plural(n, 'row')} {relation(how)}", f"(95% CI {low} to {high}{chance})"
     return (
         f"On average, {rows} are {mean} times as probable as under a single normal distribution {interval}.",
         f"The density is a mixture of {plural(kernels, 'kernel')}.",
     )
-
-
-def _times(log_ratio: float) -> float:
-    return float(np.exp(min(log_ratio, 500.0)))
