@@ -74,12 +74,16 @@ def fitted_model(estimator: Any, X: Any = None) -> FittedModel:
     if before and (len(names) != model.n_features_in_ or names == [f"x{j}" for j in range(len(names))]):
         names = _names(model, seen)
     labels, shift, factor = list(names), np.zeros(len(names)), np.ones(len(names))
+    if before and X is not None:
+        points = as_numbers(seen)
+        table = table if hasattr(table, "columns") else table.toarray() if is_sparse(table) else to_numpy(table)
+        places = {str(name): i for i, name in enumerate(getattr(table, "columns", given))}
     for j, name in enumerate(names) if before else ():
         # a ColumnTransformer writes the name of its step before that of the column
         column = name if name in given else name.rpartition("__")[2]
         if column not in given:
             continue
-        unit = None if table is None else _change_of_unit(table, given, column, as_numbers(seen)[:, j])
+        unit = None if X is None else _change_of_unit(_column(table, places[column]), points[:, j])
         if unit is None:
             labels[j] = f"{column} (after {type(before[-1]).__name__})"
         else:
@@ -130,17 +134,17 @@ def _names_after(step: Any, names: list[str]) -> list[str]:
     return names
 
 
-def _change_of_unit(X: Any, names: list[str], name: str, after: np.ndarray) -> tuple[float, float] | None:
-    """Shift and factor that make a feature of a column of ``X``, missing values aside; None if none do.
-
-    ``names`` are those of the columns that the first step was given.
-    """
+def _column(X: Any, i: int) -> np.ndarray | None:
+    """Column ``i`` of a table, if it holds numbers."""
     try:
-        if hasattr(X, "columns"):
-            before = as_numbers(getattr(X, "iloc", X)[:, [list(map(str, X.columns)).index(name)]])[:, 0]
-        else:
-            before = as_numbers(X)[:, names.index(name)]
+        return as_numbers(getattr(X, "iloc", X)[:, [i]])[:, 0]
     except (TypeError, ValueError):  # texts
+        return None
+
+
+def _change_of_unit(before: np.ndarray | None, after: np.ndarray) -> tuple[float, float] | None:
+    """Shift and factor with which a column becomes a feature, missing values aside; None if it is no change of unit."""
+    if before is None:
         return None
     there = np.isfinite(before)
     before, after = before[there], after[there]
