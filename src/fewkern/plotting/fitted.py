@@ -15,6 +15,8 @@ from fewkern.arrays.namespace import is_sparse, to_numpy
 
 # Parts of the range of a feature by which a change of unit may be off.
 _ROUNDING = 1e-6
+# Steps of a Pipeline that do nothing.
+_NOTHING = (None, "passthrough")
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,10 @@ def steps_of(estimator: Any) -> tuple[list[Any], Any]:
     if not isinstance(estimator, Pipeline):
         return [], estimator
     *before, last = (step for _, step in estimator.steps)
-    if _is_nothing(last):
+    if last in _NOTHING:
         raise ValueError("the last step of this Pipeline is 'passthrough': there is no model to draw.")
     inner, model = steps_of(last)
-    return [*(step for step in before if not _is_nothing(step)), *inner], model
-
-
-def _is_nothing(step: Any) -> bool:
-    return step is None or (isinstance(step, str) and step == "passthrough")
+    return [*(step for step in before if step not in _NOTHING), *inner], model
 
 
 def _names(estimator: Any, X: Any) -> list[str]:
