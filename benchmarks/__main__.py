@@ -10,7 +10,7 @@ import benchmarks
 
 # Modules that the benchmarks share.
 SHARED = (
-    "__main__", "frontier_picture", "journal", "measure", "methods", "scale_methods", "splits",
+    "__main__", "frontier_picture", "measure", "methods", "scale_methods", "splits",
     "tables_data", "tables_measure", "tables_methods", "tables_picture", "tables_summary",
 )  # fmt: skip
 

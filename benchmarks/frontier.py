@@ -48,13 +48,14 @@ class Frontier:
         self.values: dict[tuple[str, str, int], Values] = {}
         for record in store.read():
             method = METHODS.get(record["row"])
-            if method is not None and record["key"] == method.version and record["values"] is not None:
+            if method is not None and record["key"] == method.version:
                 self.values[record["row"], record["protocol"], record["run"]] = record["values"]
 
     def forget(self, names: Iterable[str], sets: Iterable[str], splits: int) -> None:
-        """Mark results as to be measured again."""
-        units = [(name, data, k) for name in names for data in sets for k in range(splits)]
-        self.store.append(_record(*unit, values=None) for unit in units if self.values.pop(unit, None) is not None)
+        """Remove results, which are then measured again."""
+        gone = {(name, data, k) for name in names for data in sets for k in range(splits)}
+        self.store.forget(gone)
+        self.values = {unit: values for unit, values in self.values.items() if unit not in gone}
 
     def measure(self, names: list[str], sets: Iterable[str], splits: int) -> None:
         """Measure what is missing, and keep every result as it comes."""
@@ -70,7 +71,7 @@ class Frontier:
             values, seconds = timed(lambda name=name, found=found: attempt(METHODS[name], part, found))
             self.values[name, data, k] = values
             print(f"  {data}, split {k}: {name}, {seconds:.1f} s {values.get('failed', '')}", flush=True)
-            yield _record(name, data, k, values)
+            yield {"row": name, "protocol": data, "run": k, "key": METHODS[name].version, "values": values}
 
     def points(self, name: str, data: str) -> list[Mean]:
         """The points of a method on a set, the one that it chose itself first."""
@@ -91,10 +92,6 @@ def attempt(method: Method, part: Any, found: dict[str, Values]) -> Values:
         return method.run(part, found)
     except Exception as error:
         return {"failed": f"{type(error).__name__}: {error}"}
-
-
-def _record(name: str, data: str, k: int, values: Values | None) -> Record:
-    return {"row": name, "protocol": data, "run": k, "key": METHODS[name].version, "values": values}
 
 
 def _mean(points: list[Values]) -> Mean:
@@ -171,7 +168,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--show", action="store_true", help="measure nothing: tables and pictures of what there is")
     parser.add_argument("--pictures", type=Path, default=PICTURES, help="folder for the pictures")
     options = parser.parse_args(arguments)
-    frontier = Frontier(Store("benchmark", "frontier", FOLDER))
+    frontier = Frontier(Store(FOLDER / "benchmark-frontier.jsonl"))
     header("Error against number of vectors" + ("" if options.show else f", {options.splits} split(s)"), 1)
     if not options.show:
         names = chosen_methods(options.only)

@@ -42,16 +42,15 @@ class Growth:
         self.values: dict[tuple[str, str], dict[int, Values]] = {}
         for record in store.read():
             method = METHODS.get(record["row"])
-            if method is not None and record["key"] == method.version and record["values"] is not None:
+            if method is not None and record["key"] == method.version:
                 self._keep(record["row"], record["protocol"], record["run"], record["values"])
 
     def _keep(self, name: str, place: str, rows: int, values: Values) -> None:
         self.values.setdefault((name, place), {})[rows] = values
 
     def forget(self, names: Iterable[str]) -> None:
-        """Mark results as to be measured again."""
-        gone = [(key, rows) for key, found in self.values.items() if key[0] in set(names) for rows in found]
-        self.store.append(_record(name, place, rows, None) for (name, place), rows in gone)
+        """Remove results, which are then measured again."""
+        self.store.forget(unit for unit in self.store.by_unit() if unit[0] in set(names))
         self.values = {key: found for key, found in self.values.items() if key[0] not in set(names)}
 
     def measure(self, names: Iterable[str], sizes: Iterable[int], limit: int, folder: Path | None = None) -> None:
@@ -69,15 +68,11 @@ class Growth:
                 values = in_own_process(name, rows, limit, folder)
                 self._keep(name, place, rows, values)
                 print(f"  {name}, {rows:,} rows: {values}", flush=True)
-                yield _record(name, place, rows, values)
+                yield {"row": name, "protocol": place, "run": rows, "key": METHODS[name].version, "values": values}
 
     def finished(self, name: str, place: str = "memory") -> dict[int, Values]:
         """The fits that came to their end."""
         return {r: v for r, v in sorted(self.values.get((name, place), {}).items()) if "failed" not in v}
-
-
-def _record(name: str, place: str, rows: int, values: Values | None) -> Record:
-    return {"row": name, "protocol": place, "run": rows, "key": METHODS[name].version, "values": values}
 
 
 def in_own_process(name: str, rows: int, limit: int, folder: Path | None) -> Values:
@@ -171,7 +166,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=FOLDER, help="folder of the results")
     parser.add_argument("--picture", type=Path, default=PICTURE)
     options = parser.parse_args(arguments)
-    growth = Growth(Store("benchmark", "scale", options.results))
+    growth = Growth(Store(options.results / "benchmark-scale.jsonl"))
     header("Time and memory against the number of rows, 20 features", 1)
     if not options.show:
         names = chosen(options.only)

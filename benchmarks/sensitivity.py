@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.journal import Journal, Record, run
-from benchmarks.measure import header
+from benchmarks.measure import header, run
 from benchmarks.tables import grid, number, pair
 from benchmarks.tables_data import CLASSES, NUMBERS, TablesNotFoundError, names, part
 from benchmarks.tables_measure import figures
 from benchmarks.tables_methods import Fitted, Method, kernel_machine
 from benchmarks.tables_summary import OFFSET, counted
+from experiments.store import Record, Store
 
 __all__ = ["changed", "main", "scaled", "variants"]
 
@@ -203,14 +203,14 @@ def main(arguments: list[str] | None = None) -> None:
         (digest(policy), options.prefer, *variant, data, split)
         for split in options.splits for data in options.sets for variant in found
     ]  # fmt: skip
-    journal = Journal(options.out, FIELDS)
+    store = Store(options.out, FIELDS)
     if not options.show:
         if options.fresh:
-            journal.forget(units)
-        count = run(journal, measure, units, options.jobs)
+            store.forget(units)
+        count = run(store, measure, units, options.jobs)
         print(f"{counted(count, 'unit')} measured, {len(units) - count} known")
     wanted = set(units)
-    print_effects([r for unit, r in journal.records.items() if unit in wanted], policy, options.markdown)
+    print_effects([r for unit, r in store.by_unit().items() if unit in wanted], policy, options.markdown)
 
 
 if __name__ == "__main__":

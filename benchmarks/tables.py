@@ -13,8 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchmarks.journal import Journal, Record, run
-from benchmarks.measure import header
+from benchmarks.measure import header, run
 from benchmarks.tables_data import CLASSES, NUMBERS, PROTOCOLS, TablesNotFoundError, names, peers, published
 from benchmarks.tables_measure import measure
 from benchmarks.tables_methods import METHODS
@@ -33,6 +32,7 @@ from benchmarks.tables_summary import (
     stored_records,
     summarise,
 )
+from experiments.store import Record, Store
 
 __all__ = ["main"]
 
@@ -151,8 +151,8 @@ def report(records: Iterable[Record], protocol: str, markdown: bool, each: bool)
     return [c for c in found if c.tables]
 
 
-def measured(journal: Journal, protocol: str, keep: Callable[[Record], bool]) -> list[Record]:
-    return [record for record in journal.records.values() if record["protocol"] == protocol and keep(record)]
+def measured(store: Store, protocol: str, keep: Callable[[Record], bool]) -> list[Record]:
+    return [record for record in store.read() if record["protocol"] == protocol and keep(record)]
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -197,17 +197,17 @@ def main(arguments: list[str] | None = None) -> None:
     header(f"{protocol.title}: {counted(len(sets), 'set')}, splits {' '.join(map(str, splits))}", 1)
     methods = chosen_methods(options.methods)
     units = [(options.protocol, data, k, name) for k in splits for data in sets for name in methods]
-    journal = Journal(options.out, FIELDS)
+    store = Store(options.out, FIELDS)
     if not options.show:
         if options.fresh:
-            journal.forget(units)
+            store.forget(units)
         elif options.retry:
-            journal.forget(unit for unit in units if "failed" in journal.records.get(unit, {}))
-        count = run(journal, measure, units, options.jobs)
+            store.forget(unit for unit, record in store.by_unit().items() if "failed" in record and unit in units)
+        count = run(store, measure, units, options.jobs)
         print(f"{counted(count, 'unit')} measured, {len(units) - count} known")
     wanted = set(METHODS) if not options.methods else {n for n, m in METHODS.items() if _asked(n, m.ours, options)}
     records = measured(
-        journal,
+        store,
         options.protocol,
         lambda r: r["set"] in sets and r["split"] in splits and r["method"] in wanted,
     )

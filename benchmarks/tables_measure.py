@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import log_loss
 
-from benchmarks.journal import Record
 from benchmarks.measure import cpu_timed
 from benchmarks.tables_data import CLASSES, Part, part
 from benchmarks.tables_methods import METHODS, Fitted, Method
+from experiments.store import Record
 
 __all__ = ["figures", "measure"]
 

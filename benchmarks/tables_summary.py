@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.journal import Record
 from benchmarks.tables_methods import BASELINE, HELD_OUT, METHODS
+from experiments.store import Record
 
 __all__ = ["Comparison", "Row", "Standing", "behind", "compare", "label", "standings", "stored_records", "summarise"]
 

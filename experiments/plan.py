@@ -20,7 +20,7 @@ from typing import Any
 
 from experiments.data import data_file, fetch_set
 from experiments.data.sources import content_sha256
-from experiments.store import Store
+from experiments.store import Store, stored
 from experiments.systems import VERSIONS
 
 __all__ = ["TABLES", "Experiment", "Remark", "Row", "Unit", "experiments"]
@@ -132,7 +132,7 @@ def unit_key(unit: Unit, versions: dict[str, int]) -> str:
 
 def _store(experiment: str) -> Store:
     paper, name = experiment.split()
-    return Store(paper, name)
+    return stored(paper, name)
 
 
 @cache
@@ -187,7 +187,7 @@ class Experiment:
         """Every row with its records under the present settings, one per run."""
         settings = {(row.label, row.protocol): row.settings for row in self.rows}
         found: dict[tuple[str, str], list[Record]] = {name: [] for name in settings}
-        for record in Store(self.paper, self.name).read():
+        for record in stored(self.paper, self.name).read():
             name = record["row"], record["protocol"]
             if settings.get(name) == record["settings"]:
                 found[name].append(record)

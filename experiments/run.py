@@ -9,7 +9,7 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from experiments.plan import Experiment, Unit
-from experiments.store import Store
+from experiments.store import stored
 from fewkern import __version__
 from fewkern.arrays.progress import shown
 
@@ -40,7 +40,7 @@ def _work(unit: Unit) -> dict[str, Any]:
 
 def run_experiment(experiment: Experiment, *, quick: bool, jobs: int, fresh: bool = False) -> tuple[int, int]:
     """Run what is not done yet (all of it if ``fresh``); returns how many units were done now, and how many before."""
-    store = Store(experiment.paper, experiment.name)
+    store = stored(experiment.paper, experiment.name)
     done = set() if fresh else {record["key"] for record in store.read()}
     units = list(experiment.units(quick))
     left = [unit for unit in units if unit.key not in done]

@@ -1,9 +1,9 @@
-"""Results: one record per unit of work, in a journal while an experiment runs, packed when it ends.
+"""Results of experiments and benchmarks: one record per unit of work, in a journal, which may be packed at the end.
 
-A run appends every record to the journal ``results/PAPER-NAME.jsonl`` as it comes, so that an interrupted run loses
-nothing; git ignores it. At the end the journal is packed into ``results/PAPER-NAME.jsonl.xz``, which git keeps: sorted,
-one record per unit, replaced atomically, the same bytes for the same records. A crash while packing leaves both files,
-and reading them gives the same records.
+A run appends every record to its journal, such as ``results/PAPER-NAME.jsonl``, as it comes, so that an interrupted run
+loses nothing; git ignores it. Packed, it is ``results/PAPER-NAME.jsonl.xz``, which git keeps: sorted, one record per
+unit, replaced atomically, the same bytes for the same records. A crash while packing leaves both files, and reading
+them gives the same records.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ try:
 except ImportError:  # Windows: two runs of one experiment at a time are the user's care
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["RESULTS", "BusyError", "Store"]
+__all__ = ["RESULTS", "BusyError", "Record", "Store", "stored"]
 
 RESULTS = Path(__file__).parent / "results"
 
 Record = dict[str, Any]
+Unit = tuple[Any, ...]
 
 
 class BusyError(Exception):
@@ -36,28 +37,39 @@ class BusyError(Exception):
 
 
 class Store:
-    """The results of one experiment."""
+    """Records in a file, each of which belongs to the unit that its ``fields`` name; of a unit the last one counts."""
 
-    def __init__(self, paper: str, name: str, folder: Path | None = None) -> None:
-        folder = folder or RESULTS
-        self.journal = folder / f"{paper}-{name}.jsonl"
-        self.packed = folder / f"{paper}-{name}.jsonl.xz"
+    def __init__(self, journal: Path, fields: tuple[str, ...] = ("row", "protocol", "run")) -> None:
+        self.journal, self.packed, self.fields = journal, journal.with_name(f"{journal.name}.xz"), fields
 
     def read(self) -> list[Record]:
-        """All records: those packed, then those of the journal; of one run of one row the last counts."""
+        """All records, sorted by their units."""
+        found = self.by_unit()
+        return [found[unit] for unit in sorted(found)]
+
+    def by_unit(self) -> dict[Unit, Record]:
+        """The record of every unit: those packed, then those of the journal."""
         lines = []
         if self.packed.is_file():
             lines += lzma.decompress(self.packed.read_bytes()).decode().splitlines()
         if self.journal.is_file():
             lines += self.journal.read_text().splitlines()
-        found: dict[tuple[str, str, int], Record] = {}
+        found: dict[Unit, Record] = {}
         for line in lines:
             try:
                 record = json.loads(line)
             except json.JSONDecodeError:  # cut short by a crash
                 continue
-            found[_unit(record)] = record
-        return [found[unit] for unit in sorted(found)]
+            found[tuple(record[field] for field in self.fields)] = record
+        return found
+
+    def forget(self, units: Iterable[Unit]) -> None:
+        """Remove the records of these units."""
+        gone = set(units)
+        left = [json.dumps(record) + "\n" for unit, record in self.by_unit().items() if unit not in gone]
+        self.journal.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.journal, lambda handle: handle.write("".join(left).encode()))
+        self.packed.unlink(missing_ok=True)
 
     def checksum(self) -> str:
         """Changes with the results."""
@@ -107,5 +119,6 @@ class Store:
                 file.write(b"\n")
 
 
-def _unit(record: Record) -> tuple[str, str, int]:
-    return record["row"], record["protocol"], record["run"]
+def stored(paper: str, name: str) -> Store:
+    """The results of an experiment."""
+    return Store(RESULTS / f"{paper}-{name}.jsonl")

@@ -45,30 +45,29 @@ def methods(monkeypatch):
     return made
 
 
-def test_a_stopped_run_goes_on(methods, tmp_path):
-    first = Frontier(Store("benchmark", "frontier", tmp_path))
-    first.measure(["learner"], ["a"], 2)
-    again = Frontier(Store("benchmark", "frontier", tmp_path))
-    again.store.pack()
+def test_what_is_known_is_not_measured_again(methods, tmp_path, monkeypatch):
+    store = Store(tmp_path / "frontier.jsonl")
+    Frontier(store).measure(["learner"], ["a"], 2)
+    store.pack()
+    again = Frontier(store)
     again.measure(["learner"], ["a", "b"], 2)
     assert methods["learner"].run.calls == 4
     assert [p.error for p in again.points("learner", "b")] == [21.0, 21.0]
-
-
-def test_results_of_another_version_and_forgotten_ones_are_measured_again(methods, tmp_path, monkeypatch):
-    store = Store("benchmark", "frontier", tmp_path)
-    Frontier(store).measure(["learner"], ["a"], 2)
-    Frontier(store).forget(["learner"], ["a"], 1)
+    again.forget(["learner"], ["a"], 1)
     stopped = Frontier(store)
-    assert sorted(stopped.values) == [("learner", "a", 1)]
+    assert ("learner", "a", 0) not in stopped.values
+    assert stopped.values == again.values
     stopped.measure(["learner"], ["a"], 2)
-    assert methods["learner"].run.calls == 3
+    assert methods["learner"].run.calls == 5
     monkeypatch.setitem(METHODS, "learner", Method("learner", methods["learner"].run, "2"))
     assert not Frontier(store).values
 
 
 def test_means_and_standard_errors(methods, tmp_path):
-    found = Frontier(Store("benchmark", "frontier", tmp_path))
+    found = Frontier(Store(tmp_path / "frontier.jsonl"))
+    found.measure(["learner", "nystroem"], ["a"], 1)
+    assert math.isnan(found.points("learner", "a")[0].spread)
+    assert frontier.cell(found.points("learner", "a")[0]) == "10.00 / 7"
     found.measure(["learner", "nystroem"], ["a"], 2)
     found.measure(["learner", "nystroem"], ["b"], 2)
     own, curve = found.points("learner", "a")
@@ -84,15 +83,8 @@ def test_means_and_standard_errors(methods, tmp_path):
     assert sorted(labels) == ["learner", "nystroem"]
 
 
-def test_one_split_has_no_standard_error(methods, tmp_path):
-    found = Frontier(Store("benchmark", "frontier", tmp_path))
-    found.measure(["learner"], ["a"], 1)
-    assert math.isnan(found.points("learner", "a")[0].spread)
-    assert frontier.cell(found.points("learner", "a")[0]) == "10.00 / 7"
-
-
 def test_a_peer_that_fails_says_why_and_ours_must_not(methods, tmp_path, capsys, monkeypatch):
-    found = Frontier(Store("benchmark", "frontier", tmp_path))
+    found = Frontier(Store(tmp_path / "frontier.jsonl"))
     found.measure(["xrfm"], ["a"], 1)
     assert "RuntimeError: no convergence" in capsys.readouterr().out
     assert found.points("xrfm", "a") == []

@@ -30,7 +30,7 @@ def calls(monkeypatch):
 
 
 def test_a_stopped_run_goes_on_and_nothing_larger_is_tried_after_a_failure(calls, tmp_path):
-    store = Store("benchmark", "scale", tmp_path)
+    store = Store(tmp_path / "scale.jsonl")
     Growth(store).measure(["density"], [1000, 2000], 1)
     again = Growth(store)
     again.store.pack()
@@ -45,7 +45,7 @@ def test_a_stopped_run_goes_on_and_nothing_larger_is_tried_after_a_failure(calls
 
 
 def test_table_and_picture(calls, tmp_path, capsys):
-    growth = Growth(Store("benchmark", "scale", tmp_path))
+    growth = Growth(Store(tmp_path / "scale.jsonl"))
     growth.measure(["density", "boosting"], [1000, 3000], 1)
     growth.measure(["density"], [2000], 1, tmp_path)
     scale.print_table(growth, ["density", "boosting"])

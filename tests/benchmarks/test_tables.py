@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, replace
 
@@ -10,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks import sensitivity, tables, tables_data, tables_measure
-from benchmarks.journal import Journal
 from benchmarks.tables_data import CLASSES, NUMBERS, TablesNotFoundError, kernel_columns, part
 from benchmarks.tables_methods import METHODS, Fitted, Method
 from benchmarks.tables_picture import draw
 from benchmarks.tables_summary import behind, compare, standings, stored_records, summarise
+from experiments.store import Store
 
 
 def write_table(folder, name, rows=120, task=CLASSES, seed=0):
@@ -32,17 +31,12 @@ def write_table(folder, name, rows=120, task=CLASSES, seed=0):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Two tables of classes, one of numbers, and an IDA set."""
+    """Two tables of classes, and one of numbers."""
     monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
     tables_data._part.cache_clear()
     write_table(tmp_path, "first")
     write_table(tmp_path, "second", seed=1)
     write_table(tmp_path, "third", task=NUMBERS, seed=2)
-    (tmp_path / "ida").mkdir()
-    rng = np.random.default_rng(0)
-    order = np.stack([rng.permutation(60) for _ in range(6)]).astype(np.uint16)
-    X, y = rng.integers(0, 9, (60, 3)).astype(np.uint8), rng.choice([-1, 1], 60).astype(np.int8)
-    np.savez(tmp_path / "ida" / "heart.npz", X=X, y=y, train_idx=order[:, :40], test_idx=order[:, 40:])
     return tmp_path
 
 
@@ -85,21 +79,12 @@ def methods(monkeypatch):
 ASKED = ["--methods", "feature-vectors", "boosting", "forest", "--splits", "0"]
 
 
-@pytest.mark.parametrize(
-    ("rows", "train", "test"), [(120, 90, 30), (4001, 3000, 1001), (7500, 3000, 4000), (9000, 3000, 4000)]
-)
+@pytest.mark.parametrize(("rows", "train", "test"), [(120, 90, 30), (4001, 3000, 1001), (9000, 3000, 4000)])
 def test_rows_of_a_split(rows, train, test):
     first, then = tables_data.permuted(rows, 3)
-    assert (len(first), len(then)) == (train, test)
     order = np.random.default_rng(103).permutation(rows)
-    np.testing.assert_array_equal(np.concatenate([first, then]), order[: train + test])
-
-
-def test_rare_classes_are_left_out():
-    y = np.array([0] * 5 + [1] * 4 + [2] * 7 + [0, 1, 2, 3])
-    train, test = tables_data.without_rare_classes(y, np.arange(16), np.arange(16, 20))
-    assert sorted(set(y[train])) == [0, 2]
-    assert y[test].tolist() == [0, 2]
+    np.testing.assert_array_equal(first, order[:train])
+    np.testing.assert_array_equal(then, order[train : train + test])
 
 
 def test_columns_know_nothing_of_the_test_part(folder):
@@ -113,39 +98,17 @@ def test_columns_know_nothing_of_the_test_part(folder):
 
 
 def test_columns_of_kernel_methods():
+    """A number; gaps with a column of their own; a few gaps; a constant; nothing; two, three and twenty levels."""
     rows = np.arange(100)
-    raw = np.stack(
-        [
-            rows.astype(float),  # a number
-            np.where(rows < 10, np.nan, rows),  # a tenth is missing: a column of its own
-            np.where(rows < 1, np.nan, rows),  # one in a hundred: none
-            np.full(100, 3.0),  # constant
-            np.full(100, np.nan),  # nothing is known
-            rows % 2,  # two levels: one column
-            rows % 3,  # three levels
-            rows % 20,  # the 15 most frequent of twenty
-        ],
-        axis=1,
-    )
+    gaps, few = np.where(rows < 10, np.nan, rows), np.where(rows < 1, np.nan, rows)
+    numbers = [rows, gaps, few, np.full(100, 3.0), np.full(100, np.nan)]
+    raw = np.stack([*numbers, rows % 2, rows % 3, rows % 20], axis=1).astype(float)
     columns = kernel_columns(raw, np.array([False] * 5 + [True] * 3), rows)
     assert columns.shape == (100, 1 + 2 + 1 + 1 + 3 + 15)
     np.testing.assert_allclose(columns.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(columns.std(axis=0), 1)
-    filled = columns[:10, 1] * np.std(np.where(rows < 10, 54.5, rows)) + np.mean(np.where(rows < 10, 54.5, rows))
-    np.testing.assert_allclose(filled, 54.5)  # the median of 10 to 99
-
-
-def test_parts(folder):
-    here = part("tables", "third", 1)
-    assert here.task == NUMBERS
-    assert here.raw.shape == (90, 4)
-    assert np.isnan(here.raw).any()
-    assert not np.isnan(here.X).any()
-    assert len(here.y_test) == 30
-    ida = part("ida", "heart", 4)
-    assert ida.X.shape == (40, 3)
-    assert set(ida.y) == {-1, 1}
-    np.testing.assert_allclose(ida.X.mean(axis=0), 0, atol=1e-12)
+    filled = np.where(rows < 10, 54.5, rows)  # the median of 10 to 99
+    np.testing.assert_allclose(columns[:, 1], (filled - filled.mean()) / filled.std())
 
 
 def test_what_is_missing_is_said_in_a_line(folder, monkeypatch, capsys):
@@ -153,7 +116,7 @@ def test_what_is_missing_is_said_in_a_line(folder, monkeypatch, capsys):
         part("tables", "nothing", 0)
     with pytest.raises(SystemExit, match="no such set: nothing"):
         tables.main(["--sets", "nothing"])
-    monkeypatch.setenv("FEWKERN_DATA", str(folder / "ida"))
+    monkeypatch.setenv("FEWKERN_DATA", str(folder / "tables"))
     with pytest.raises(SystemExit, match=r"names a folder without tables/"):
         tables.main([])
     monkeypatch.delenv("FEWKERN_DATA")
@@ -181,7 +144,7 @@ def test_a_stopped_run_goes_on(folder, methods, capsys):
     assert "0 units measured, 9 known" in capsys.readouterr().out
     tables.main([*asked, "--sets", "first", "--fresh"])
     assert "3 units measured, 0 known" in capsys.readouterr().out
-    assert len(Journal(out, tables.FIELDS).records) == 9
+    assert len(Store(out, tables.FIELDS).read()) == 9
     tables.main([*asked, "--sets", "first", "third", "--retry"])
     assert "1 unit measured, 5 known" in capsys.readouterr().out
 
@@ -189,14 +152,12 @@ def test_a_stopped_run_goes_on(folder, methods, capsys):
 def test_a_unit_that_fails_is_kept(folder, methods, capsys):
     out = folder / "tables.jsonl"
     tables.main([*ASKED, "--sets", "third", "first", "--out", str(out), "--each", "--markdown"])
-    printed = capsys.readouterr().out
-    failed = [json.loads(line) for line in out.read_text().splitlines() if "failed" in line]
+    failed = [record for record in Store(out, tables.FIELDS).read() if "failed" in record]
     assert [(r["set"], r["method"], r["failed"]) for r in failed] == [("third", "forest", "RuntimeError: out of trees")]
-    assert "1 unit failed:" in printed
-    assert "third, split 0: forest: RuntimeError: out of trees" in printed
+    printed = capsys.readouterr().out
     # the forest has no result on any table of numbers: the others are compared there
-    assert "Regression, 1 table," in printed
-    assert "| method | mean error |" in printed
+    for words in ("1 unit failed:", "third, split 0: forest: RuntimeError: out of trees", "Regression, 1 table,"):
+        assert words in printed
 
 
 def test_what_a_unit_says(folder, methods):
@@ -211,7 +172,7 @@ def test_what_a_unit_says(folder, methods):
     assert found["stated"] == pytest.approx(25 / here.y.var())
 
 
-@pytest.mark.parametrize("name", ["feature-vectors", "boosting", "svm", "forest", "linear"])
+@pytest.mark.parametrize("name", ["feature-vectors", "svm", "forest"])
 @pytest.mark.parametrize("data", ["first", "third"])
 @pytest.mark.filterwarnings("ignore")
 def test_methods_fit_tables(folder, name, data):
@@ -299,49 +260,41 @@ def test_whole_tables_are_those_that_were_not_cut(folder, methods, capsys):
 
 @dataclass(frozen=True)
 class Policy:
-    """A stand-in."""
-
-    steps: int = 3
     ladder: tuple[int, ...] = (5, 10)
     share: float = 0.2
     zero: int = 0
     name: str = "x"
-    on: bool = True
 
 
 class Machine:
     """A model whose error and vectors are what its policy says."""
 
-    def __init__(self, prefer):
-        self.prefer = prefer
-
     def get_params(self):
-        return {"prefer": self.prefer}
+        return {}
 
     def fit(self, X, y):
         if self._policy.share > 0.3:
             raise ValueError("too large a share")
-        self.n_vectors_ = self._policy.ladder[0]
-        self.share = self._policy.share
+        self.n_vectors_, self.every = self._policy.ladder[0], round(1 / self._policy.share)
         return self
 
     def predict(self, X):
-        return np.arange(len(X)) % round(1 / self.share) == 0
+        return np.arange(len(X)) % self.every == 0
 
 
 def test_sensitivity(folder, monkeypatch, capsys):
     monkeypatch.setattr(sensitivity, "default_policy", Policy)
-    monkeypatch.setattr(sensitivity, "kernel_machine", lambda task, prefer: Machine(prefer))
+    monkeypatch.setattr(sensitivity, "kernel_machine", lambda task, prefer: Machine())
     asked = ["--sets", "first", "second", "--out", str(folder / "s.jsonl")]
     sensitivity.main(asked)
     printed = capsys.readouterr().out
-    assert "Not numeric, left out: name, on." in printed
-    assert "14 units measured" in printed
+    assert "Not numeric, left out: name." in printed
+    assert "10 units measured" in printed
     rows = {tuple(line.split()[:3]): line.split() for line in printed.splitlines()}
     assert " ".join(rows["ladder", "5", "10"][3:]).startswith("10 20 2 +0.00 1.00 ± 0.00 2.00 ")
     assert rows["share", "0.2", "0.4"][-1] == "2"
     assert "failed: share x 2, first: ValueError: too large a share" in printed
-    sensitivity.main([*asked, "--fields", "steps"])
+    sensitivity.main([*asked, "--fields", "ladder"])
     assert "0 units measured, 6 known" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="no such numeric field: name"):
         sensitivity.main([*asked, "--fields", "name"])

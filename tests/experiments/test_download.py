@@ -31,7 +31,8 @@ def local(need):
 
 @pytest.fixture
 def internet(tmp_path, monkeypatch):
-    """Content by address, and the addresses that were asked for."""
+    """Content by address, and the addresses that were asked for; no folder has any set."""
+    monkeypatch.delenv("FEWKERN_DATA", raising=False)
     served, asked = {}, []
 
     def retrieve(url, known_hash=None, fname=None, path=None):
@@ -70,21 +71,19 @@ def serve_sonar(internet, labels):
 @pytest.fixture
 def made_up(internet, monkeypatch):
     """A set of two rows in the place of sonar."""
-    monkeypatch.delenv("FEWKERN_DATA", raising=False)
     arrays = {"X": serve_sonar(internet, "MR"), "y": np.array([1, -1], dtype=np.int8)}
     monkeypatch.setitem(CONTENT, "uci/sonar", content_sha256(arrays))
     return arrays
 
 
-def forget_file_checksums(monkeypatch, need):
-    mirrors = tuple(
-        tuple(dataclasses.replace(file, sha256=None) for file in mirror) for mirror in SOURCES[need].mirrors
-    )
-    monkeypatch.setitem(SOURCES, need, dataclasses.replace(SOURCES[need], mirrors=mirrors))
+def change_files(monkeypatch, need, **changed):
+    """Change what is known of the files of a set."""
+    mirrors = [tuple(dataclasses.replace(file, **changed) for file in mirror) for mirror in SOURCES[need].mirrors]
+    monkeypatch.setitem(SOURCES, need, dataclasses.replace(SOURCES[need], mirrors=tuple(mirrors)))
 
 
 def files_under(folder):
-    return sorted(path.name for path in folder.rglob("*") if path.is_file()) if folder.exists() else []
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize("need", sorted(CONTENT))
@@ -114,8 +113,55 @@ def test_one_other_value_is_refused(made_up, internet):
     assert files_under(internet.cache) == []
 
 
-def test_another_file_is_refused(internet, monkeypatch):
-    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of local sets."""
+    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
+    for kind in ("uci", "ida"):
+        (tmp_path / kind).mkdir()
+    return tmp_path
+
+
+def test_local_sets(folder):
+    arrays = {"X": np.eye(3, dtype=np.float32), "y": np.array([1, -1, 1], dtype=np.int8)}
+    np.savez(folder / "ida" / "banana.npz", **arrays, train_idx=[[0, 1]], test_idx=[[2]], split_no=[1])
+    data = fetch_ida("banana")
+    assert data.X.dtype == float
+    assert data.y.tolist() == [1, -1, 1]
+    assert data.train_idx.tolist() == [[0, 1]]
+    assert fetch_set("ida/banana").X.tolist() == data.X.tolist()
+
+
+def test_sets_that_are_not_here(folder, monkeypatch):
+    for error, message, fetch, name in (
+        (ValueError, r"expected one of \[.*\], got 'iris'", fetch_ida, "iris"),
+        (ValueError, r"fetch_set: expected kind/name with a kind of .*, got 'sonar'", fetch_set, "sonar"),
+        (DataNotFoundError, rf"heart is not .* now {folder}, which has no file ida/heart.npz", fetch_ida, "heart"),
+    ):
+        with pytest.raises(error, match=message):
+            fetch(name)
+    monkeypatch.setenv("FEWKERN_DATA", "~/nowhere")
+    with pytest.raises(DataNotFoundError, match="it is now ~/nowhere, which is not a folder"):
+        fetch_ida("heart")
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [{"X": np.eye(3)}, {"X": np.eye(3), "y": np.zeros(2)}, {"X": np.array([["a"], ["b"]]), "y": np.zeros(2)}, {}],
+    ids=["no y", "other lengths", "text", "nothing"],
+)
+def test_a_file_with_other_arrays(folder, arrays):
+    np.savez(folder / "uci" / "sonar.npz", **arrays)
+    message = r"fetch_uci: expected numbers X, as many y, .* in .*sonar.npz, got .*; delete it to have it downloaded"
+    with pytest.raises(DataNotFoundError, match=message):
+        fetch_uci("sonar")
+    (folder / "uci" / "sonar.npz").write_bytes(b"PK\x03\x04 cut short")
+    damaged = r"fetch_uci: expected arrays in .*sonar.npz, got a file that is damaged"
+    with pytest.raises(DataNotFoundError, match=damaged):
+        fetch_uci("sonar")
+
+
+def test_another_file_is_refused(internet):
     page = b"<!DOCTYPE html>\n<title>Log in first</title>\n"
     (plain,), (zipped,) = SOURCES["uci/sonar"].mirrors
     internet.served.update({plain.url: page, zipped.url: page})
@@ -130,30 +176,23 @@ def test_another_file_is_refused(internet, monkeypatch):
     assert files_under(internet.cache) == []
 
 
-def write_ida(names):
-    """benchmarks.mat with the same three rows in every set."""
+def test_ida_sets_come_together(internet, monkeypatch):
+    needs = [need for need in SOURCES if need.startswith("ida/")]
+    assert len(needs) == 13
+    # benchmarks.mat with the same three rows in every set
     rows = {"x": np.array([[0.5, 1.0], [2.0, -1.0], [3.0, 0.0]]), "t": np.array([[1.0], [-1.0], [1.0]])}
     splits = {"train": np.array([[1.0, 3.0], [2.0, 3.0]]), "test": np.array([[2.0], [1.0]])}
     handle = io.BytesIO()
-    savemat(handle, {name.replace("-", "_"): {**rows, **splits} for name in names})
-    return handle.getvalue()
-
-
-def test_ida_sets_come_together(internet, monkeypatch):
-    monkeypatch.delenv("FEWKERN_DATA", raising=False)
-    needs = [need for need in SOURCES if need.startswith("ida/")]
-    assert len(needs) == 13
-    content = write_ida(need.partition("/")[2] for need in needs)
+    savemat(handle, {need.partition("/")[2].replace("-", "_"): {**rows, **splits} for need in needs})
     (file,) = SOURCES["ida/banana"].mirrors[0]
-    internet.served[file.url] = content
+    internet.served[file.url] = handle.getvalue()
     with pytest.raises(DataNotFoundError, match=r"banana .* not the file it was \(SHA256 .* 47c19e4b.*FEWKERN_DATA"):
         fetch_ida("banana")
-    forget_file_checksums(monkeypatch, "ida/breast-cancer")
+    change_files(monkeypatch, "ida/breast-cancer", sha256=None)
     data = fetch_ida("breast-cancer")
-    assert data.X.tolist() == [[0.5, 1.0], [2.0, -1.0], [3.0, 0.0]]
+    np.testing.assert_array_equal(data.X, rows["x"])
     assert data.y.tolist() == [1, -1, 1]
-    assert data.train_idx.tolist() == [[0, 2], [1, 2]]
-    assert data.test_idx.tolist() == [[1], [0]]
+    assert (data.train_idx.tolist(), data.test_idx.tolist()) == ([[0, 2], [1, 2]], [[1], [0]])
     assert data.split_no.tolist() == [1, 2]
     asked = len(internet.asked)
     assert all(data_file(need) is not None for need in needs)
@@ -161,19 +200,8 @@ def test_ida_sets_come_together(internet, monkeypatch):
     assert len(internet.asked) == asked
 
 
-def test_the_folder_comes_before_the_cache(internet, tmp_path, monkeypatch):
-    for folder, value in ((internet.cache, 1.0), (tmp_path / "folder", 2.0)):
-        (folder / "uci").mkdir(parents=True)
-        np.savez(folder / "uci" / "sonar.npz", X=np.array([[value]]), y=np.array([1]))
-    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path / "folder"))
-    assert fetch_uci("sonar").X.item() == 2
-    monkeypatch.delenv("FEWKERN_DATA", raising=False)
-    assert fetch_uci("sonar").X.item() == 1
-
-
-@pytest.mark.parametrize("need", [*sorted(CONTENT), "ida/heart"])
-def test_no_network(need, internet, monkeypatch):
-    monkeypatch.delenv("FEWKERN_DATA", raising=False)
+@pytest.mark.parametrize("need", ["uci/sonar", "faces/orl_32x32", "large/mnist", "ida/heart"])
+def test_no_network(need, internet):
     kind, _, name = need.partition("/")
     with pytest.raises(
         DataNotFoundError,
@@ -191,10 +219,9 @@ def test_no_pooch(monkeypatch):
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert cache_folder.__wrapped__() is None
+    install = r"install pooch \(pip install 'fewkern\[experiments\]'\), or put .*_DATA"
     for need in ("ida/heart", "faces/yale_32x32", "uci/sonar", "large/mnist"):
-        with pytest.raises(
-            DataNotFoundError, match=r"install pooch \(pip install 'fewkern\[experiments\]'\), or put .*_DATA"
-        ):
+        with pytest.raises(DataNotFoundError, match=install):
             fetch_set(need)
 
 
@@ -205,27 +232,13 @@ def test_a_cache_that_cannot_be_written_is_no_reason_to_refuse(made_up, internet
         np.testing.assert_array_equal(fetch_uci("sonar").X, made_up["X"])
 
 
-def test_a_damaged_file_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
-    (tmp_path / "uci").mkdir()
-    (tmp_path / "uci" / "sonar.npz").write_bytes(b"PK\x03\x04 cut short")
-    with pytest.raises(
-        DataNotFoundError, match=r"fetch_uci: expected arrays in .*sonar.npz, got a file that is damaged"
-    ):
-        fetch_uci("sonar")
-
-
 def test_wdbc_is_that_of_scikit_learn(monkeypatch):
-    in_folder = data_file("uci/wdbc").suffix == ".npz"
     from_folder = fetch_uci("wdbc")
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     assert data_file("uci/wdbc").name == "breast_cancer.csv"
-    assert data_file("uci/wdbc").is_file()
     data = fetch_uci("wdbc")
     np.testing.assert_array_equal(data.X, load_breast_cancer().data)
     assert np.sum(data.y == 1) == 212
-    if not in_folder:
-        pytest.skip("uci/wdbc.npz is not in the folder that FEWKERN_DATA names")
     for key, value in from_folder.items():
         np.testing.assert_array_equal(data[key], value)
         assert data[key].dtype == value.dtype
@@ -242,11 +255,7 @@ def test_with_pooch_itself(tmp_path, monkeypatch):
     pytest.importorskip("pooch", reason="pooch is not installed (pip install 'fewkern[experiments]')")
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     monkeypatch.setattr(download, "cache_folder", lambda: tmp_path)
-    (file,) = SOURCES["faces/orl_32x32"].mirrors[0]
-    nowhere = dataclasses.replace(file, url="http://127.0.0.1:9/ORL_32x32.mat")
-    monkeypatch.setitem(
-        SOURCES, "faces/orl_32x32", dataclasses.replace(SOURCES["faces/orl_32x32"], mirrors=((nowhere,),))
-    )
+    change_files(monkeypatch, "faces/orl_32x32", url="http://127.0.0.1:9/ORL_32x32.mat")
     with pytest.raises(DataNotFoundError, match=r"127.0.0.1:9/ORL_32x32.mat cannot be downloaded \(ConnectionError"):
         fetch_faces("orl_32x32")
     assert "fewkern" in str(cache_folder.__wrapped__())

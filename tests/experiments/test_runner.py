@@ -52,12 +52,22 @@ def toy(tmp_path, monkeypatch):
     return plan.experiments()[0]
 
 
-def test_a_row_without_its_data_is_left_out_and_named(toy):
+@pytest.fixture
+def done(toy):
+    """The store of the experiment, which has run."""
+    run.run_experiment(toy, quick=False, jobs=1)
+    return store.stored("toy", "table1")
+
+
+def change(tmp_path, *replaced):
+    """The experiment with another plan."""
+    (tmp_path / "toy.toml").write_text(TOML.replace(*replaced))
+    return plan.experiments()[0]
+
+
+def test_a_row_without_its_data_is_left_out_until_they_are_here(toy, tmp_path, monkeypatch):
     assert toy.missing() == ["ida/there-is-no-such-set"]
     assert [unit.row.label for unit in toy.units(quick=False)] == ["first"] * 4
-
-
-def test_a_set_that_was_downloaded_is_here(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "cache_folder", lambda: tmp_path / "cache")
     (tmp_path / "cache" / "ida").mkdir(parents=True)
     (tmp_path / "cache" / "ida" / "there-is-no-such-set.npz").touch()
@@ -72,110 +82,80 @@ def test_quick_then_full_runs_nothing_twice(toy):
     assert run.run_experiment(toy, quick=False, jobs=1) == (0, 4)
 
 
-def test_a_killed_run_goes_on_where_it_stopped(toy):
-    results = store.Store("toy", "table1")
-    run.run_experiment(toy, quick=False, jobs=1)
-    records = results.read()
-    results.packed.unlink()
+def test_a_killed_run_goes_on_where_it_stopped(toy, done):
+    records = done.read()
+    done.packed.unlink()
     # killed while writing the third record
-    results.append(records[:2])
-    with results.journal.open("a") as file:
+    done.append(records[:2])
+    with done.journal.open("a") as file:
         file.write(json.dumps(records[2])[:25])
-    assert len(results.read()) == 2
+    assert len(done.read()) == 2
     assert run.run_experiment(toy, quick=False, jobs=1) == (2, 2)
-    assert sorted(record["run"] for record in results.read()) == [0, 1, 2, 3]
+    assert sorted(record["run"] for record in done.read()) == [0, 1, 2, 3]
 
 
-def test_a_finished_run_is_packed(toy):
-    run.run_experiment(toy, quick=False, jobs=1)
-    results = store.Store("toy", "table1")
-    assert [path.name for path in results.packed.parent.iterdir()] == ["toy-table1.jsonl.xz"]
-    before, records = results.packed.read_bytes(), results.read()
-    # packing the same records in another order gives the same bytes
-    results.packed.unlink()
-    results.append(reversed(records))
-    results.pack()
-    assert results.packed.read_bytes() == before
+def test_a_finished_run_is_packed_in_the_same_bytes(done):
+    assert [path.name for path in done.packed.parent.iterdir()] == ["toy-table1.jsonl.xz"]
+    before, records, checksum = done.packed.read_bytes(), done.read(), done.checksum()
+    done.packed.unlink()
+    done.append(reversed(records))
+    assert done.checksum() == checksum
+    done.pack()
+    assert done.packed.read_bytes() == before
+
+
+def test_the_last_result_of_a_unit_counts_and_forgotten_ones_are_gone(toy, done):
+    checksum = done.checksum()
+    done.append([{**done.read()[0], "key": "another", "values": {"error": 20.0}}])
+    assert done.checksum() != checksum
+    assert entries(toy)[0].runs == 4
+    assert entries(toy)[0].mean == pytest.approx((20 + 12 + 14 + 16) / 4)
+    done.forget([("first", "paper", 0), ("first", "paper", 3)])
+    assert [record["run"] for record in done.read()] == [1, 2]
 
 
 def test_a_crash_while_packing_loses_nothing(toy, monkeypatch):
-    results = store.Store("toy", "table1")
-
     def crash(path, write):
         raise OSError("no space left")
 
     monkeypatch.setattr(store, "write_atomically", crash)
     with pytest.raises(OSError, match="no space left"):
         run.run_experiment(toy, quick=False, jobs=1)
+    results = store.stored("toy", "table1")
     assert not results.packed.exists()
     assert len(results.read()) == 4
-    monkeypatch.undo()
-
-
-def test_the_checksum_of_results_does_not_depend_on_where_they_are(toy):
-    results = store.Store("toy", "table1")
-    run.run_experiment(toy, quick=False, jobs=1)
-    packed, records = results.checksum(), results.read()
-    results.packed.unlink()
-    results.append(records)
-    assert results.checksum() == packed
-    results.append([{**records[0], "values": {"error": -1.0}}])
-    assert results.checksum() != packed
 
 
 def test_two_runs_of_one_experiment_at_a_time_are_refused(toy, capsys):
     pytest.importorskip("fcntl", reason="files are not locked here")
-    results = store.Store("toy", "table1")
+    results = store.stored("toy", "table1")
     results.journal.parent.mkdir()
     with results._locked():
         assert main(["toy", "table1", "--jobs", "1"]) == 2
     assert "another process writes to toy-table1.jsonl; wait for it, or stop it" in capsys.readouterr().err
 
 
-def test_an_interrupted_run_keeps_what_it_has(toy, monkeypatch):
-    def break_off(unit):
-        if unit.run == 2:
-            raise KeyboardInterrupt
-        return original(unit)
-
-    original = run._work
-    monkeypatch.setattr(run, "_work", break_off)
-    with pytest.raises(KeyboardInterrupt):
-        run.run_experiment(toy, quick=False, jobs=1)
-    assert sorted(record["run"] for record in store.Store("toy", "table1").read()) == [0, 1]
-
-
-def test_other_settings_make_other_units(toy, tmp_path):
-    run.run_experiment(toy, quick=False, jobs=1)
-    (tmp_path / "toy.toml").write_text(TOML.replace("slope = 2", "slope = 5"))
-    changed = plan.experiments()[0]
+def test_other_settings_make_other_units(done, tmp_path):
+    changed = change(tmp_path, "slope = 2", "slope = 5")
     assert run.run_experiment(changed, quick=False, jobs=1) == (4, 0)
     assert entries(changed)[0].mean == pytest.approx(10 + 5 * 1.5)
 
 
 def test_other_data_make_other_units_and_fresh_runs_all_again(toy, tmp_path, monkeypatch):
-    (tmp_path / "toy.toml").write_text(TOML.replace("ida/there-is-no-such-set", "uci/sonar"))
+    changed = change(tmp_path, "ida/there-is-no-such-set", "uci/sonar")
     monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
     (tmp_path / "uci").mkdir()
-    for X, ran in ((np.zeros((2, 60)), 8), (np.zeros((2, 60)), 0), (np.ones((2, 60)), 4)):
-        np.savez(tmp_path / "uci" / "sonar.npz", X=X, y=np.array([1, -1]))
+    zeros = np.zeros((2, 60))
+    for save, X, ran in (
+        (np.savez, zeros, 8),
+        (np.savez_compressed, zeros.astype(np.int8), 0),  # the same, stored otherwise
+        (np.savez, zeros + 1, 4),
+    ):
+        save(tmp_path / "uci" / "sonar.npz", X=X, y=np.array([1, -1]))
         plan.data_checksum.cache_clear()
-        assert run.run_experiment(plan.experiments()[0], quick=False, jobs=1)[0] == ran
+        assert run.run_experiment(changed, quick=False, jobs=1)[0] == ran
     plan.data_checksum.cache_clear()
     assert run.run_experiment(toy, quick=True, jobs=1, fresh=True) == (2, 0)
-
-
-def test_the_same_data_stored_otherwise_are_the_same(tmp_path, monkeypatch):
-    found = set()
-    monkeypatch.setenv("FEWKERN_DATA", str(tmp_path))
-    (tmp_path / "uci").mkdir()
-    X = np.arange(6.0).reshape(2, 3)
-    for save, array in ((np.savez, X), (np.savez_compressed, X.astype(np.int8))):
-        save(tmp_path / "uci" / "sonar.npz", X=array, y=np.array([1, -1]))
-        plan.data_checksum.cache_clear()
-        found.add(plan.data_checksum("uci/sonar"))
-    plan.data_checksum.cache_clear()
-    assert len(found) == 1
 
 
 def test_bad_options(toy, capsys):
@@ -186,27 +166,22 @@ def test_bad_options(toy, capsys):
         with pytest.raises(SystemExit):
             main(arguments)
         assert message in capsys.readouterr().err
+    assert main(["toy", "table9"]) == 2
+    assert "there is no toy table9; known are toy table1" in capsys.readouterr().err
     pytest.importorskip("distributed", reason="the message is about Dask")
     assert main(["toy", "--dask", "nonsense"]) == 2
     assert "--dask expects the address host:port of a Dask scheduler, got 'nonsense'" in capsys.readouterr().err
 
 
-def test_the_list_counts_runs_whose_data_are_elsewhere(toy, capsys):
-    run.run_experiment(toy, quick=False, jobs=1)
+def test_commands(toy, capsys):
+    assert main(["toy", "table1", "--quick", "--jobs", "1"]) == 0
+    assert "left out for want of data" in capsys.readouterr().out
     assert main([]) == 0
-    assert "4/8            MISSING ida/there-is-no-such-set" in capsys.readouterr().out
-
-
-def test_records_say_what_they_were_made_with(toy):
-    run.run_experiment(toy, quick=True, jobs=1)
-    record = store.Store("toy", "table1").read()[0]
-    assert record["settings"] == {"offset": 10, "slope": 2}
-    assert {"fewkern", "versions", "data", "seconds", "run", "protocol"} <= set(record)
+    assert "2/8            MISSING ida/there-is-no-such-set" in capsys.readouterr().out
 
 
 def test_another_version_of_a_system_makes_other_units_and_the_page_says_what_is_old(toy, tmp_path, monkeypatch):
-    (tmp_path / "toy.toml").write_text(TOML.replace("runs = 4", 'systems = ["recursive svm"]\nruns = 4'))
-    experiment = plan.experiments()[0]
+    experiment = change(tmp_path, "runs = 4", 'systems = ["recursive svm"]\nruns = 4')
     assert run.run_experiment(experiment, quick=False, jobs=1) == (4, 0)
     assert not any(e.old for e in entries(experiment))
     monkeypatch.setitem(systems.VERSIONS, "recursive svm", systems.VERSIONS["recursive svm"] + 1)
@@ -227,37 +202,18 @@ def test_results_computed_from_other_results_are_old_when_those_change(toy, tmp_
     for experiment in (first, second):
         run.run_experiment(experiment, quick=False, jobs=1)
     assert not any(e.old for e in entries(second))
-    results = store.Store("toy", "table1")
+    results = store.stored("toy", "table1")
     results.append([{**results.read()[0], "values": {"error": 0.0}}])
     assert all(e.old for e in entries(second))
 
 
 def test_a_plan_that_names_an_unknown_system_is_refused(toy, tmp_path):
-    (tmp_path / "toy.toml").write_text(TOML.replace("runs = 4", 'systems = ["perpetuum mobile"]\nruns = 4'))
     with pytest.raises(ValueError, match=r"toy.toml: systems \['perpetuum mobile'\] are not in experiments.systems"):
-        plan.experiments()
-
-
-def test_the_last_result_of_a_run_counts(toy):
-    run.run_experiment(toy, quick=False, jobs=1)
-    results = store.Store("toy", "table1")
-    results.append([{**results.read()[0], "key": "another", "values": {"error": 20.0}}])
-    entry = entries(toy)[0]
-    assert entry.runs == 4
-    assert entry.mean == pytest.approx((20 + 12 + 14 + 16) / 4)
-
-
-def test_commands(toy, capsys):
-    assert main([]) == 0
-    assert "MISSING ida/there-is-no-such-set" in capsys.readouterr().out
-    assert main(["toy", "table1", "--quick", "--jobs", "1"]) == 0
-    assert "left out for want of data" in capsys.readouterr().out
-    assert main(["toy", "table9"]) == 2
-    assert "there is no toy table9; known are toy table1" in capsys.readouterr().err
+        change(tmp_path, "runs = 4", 'systems = ["perpetuum mobile"]\nruns = 4')
 
 
 def test_missing_sets_are_downloaded_when_asked_for(toy, tmp_path, monkeypatch, capsys):
-    (tmp_path / "toy.toml").write_text(TOML.replace("ida/there-is-no-such-set", "uci/sonar"))
+    change(tmp_path, "ida/there-is-no-such-set", "uci/sonar")
     monkeypatch.delenv("FEWKERN_DATA", raising=False)
     asked = []
 
@@ -278,7 +234,7 @@ def test_units_run_on_a_dask_cluster(toy, capsys):
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as local:
         assert main(["toy", "table1", "--dask", local.scheduler_address]) == 0
     assert "4 units run" in capsys.readouterr().out
-    assert sorted(record["values"]["error"] for record in store.Store("toy", "table1").read()) == [10, 12, 14, 16]
+    assert sorted(record["values"]["error"] for record in store.stored("toy", "table1").read()) == [10, 12, 14, 16]
 
 
 def test_every_plan_can_be_read_and_its_function_exists():
@@ -288,13 +244,6 @@ def test_every_plan_can_be_read_and_its_function_exists():
         assert callable(experiment.load())
         for unit in experiment.units(quick=True):
             assert len(unit.key) == 16
-
-
-def test_the_protocol_of_a_kfd_row_is_the_one_it_runs():
-    for experiment in plan.experiments():
-        if experiment.id in ("kfd table1", "kfd table2"):
-            for row in experiment.rows:
-                assert {"one machine": "paper"}.get(row.settings["protocol"], row.settings["protocol"]) == row.protocol
 
 
 def test_a_figure_is_drawn_from_its_curves(toy, tmp_path, monkeypatch):

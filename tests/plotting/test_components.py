@@ -14,47 +14,34 @@ from fewkern.datasets import make_banana
 from fewkern.plotting import AccuracyDisplay, ComponentsDisplay
 from tests.plotting.reading import labels, legend, legend_is_outside
 
-
-@pytest.fixture
-def iris():
-    return load_iris(return_X_y=True)
+X, Y = load_iris(return_X_y=True)
 
 
-def test_classes_and_kept_vectors(iris):
-    X, y = iris
-    model = RecursiveSVM(kernel="gaussian", n_components=2, max_vectors=12).fit(X, y)
-    display = ComponentsDisplay.from_estimator(model, X, y)
+def test_classes_and_kept_vectors():
+    model = RecursiveSVM(kernel="gaussian", n_components=2, max_vectors=12).fit(X, Y)
+    display = ComponentsDisplay.from_estimator(model, X, Y)
     assert legend(display) == ["0", "1", "2", "12 samples kept"]
     circles = display.ax_.collections[-1].get_offsets()
     np.testing.assert_allclose(circles, model.transform(X)[model.indices_][:, :2])
     assert legend_is_outside(display)
+    # other samples have no circles
+    assert legend(ComponentsDisplay.from_estimator(model, X[::-1], Y[::-1])) == ["0", "1", "2"]
+    assert legend(ComponentsDisplay.from_estimator(model, X[:5], Y[:5])) == ["0"]
 
 
-def test_other_samples_have_no_circles(iris):
-    X, y = iris
-    model = RecursiveSVM(kernel="gaussian", n_components=2, max_vectors=12).fit(X, y)
-    assert legend(ComponentsDisplay.from_estimator(model, X[::-1], y[::-1])) == ["0", "1", "2"]
-    assert legend(ComponentsDisplay.from_estimator(model, X[:5], y[:5])) == ["0"]
-
-
-def test_frames_and_pipelines(iris):
-    X, y = iris
+def test_shares_of_the_variance_where_all_of_them_are_known():
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = make_pipeline(StandardScaler(), FeatureVectorPCA(max_vectors=10)).fit(frame)
-    display = ComponentsDisplay.from_estimator(model, frame, y)
+    display = ComponentsDisplay.from_estimator(model, frame, Y)
     np.testing.assert_allclose(display.T, model.transform(frame)[:, :2])
     values = model[-1].eigenvalues_ / model[-1].eigenvalues_.sum()
     assert labels(display)[0] == f"component 1 ({100 * values[0]:.0f}% of the variance)"
-    some = ComponentsDisplay.from_estimator(FeatureVectorPCA(n_components=2, max_vectors=10).fit(X), X, y)
-    assert labels(some) == ("component 1", "component 2")  # of the others nothing is known
-    ratios = ComponentsDisplay.from_estimator(GraphEmbedding().fit(X, y), X, y)
-    assert labels(ratios) == ("component 1", "component 2")  # eigenvalues, but no variances
+    for other in (FeatureVectorPCA(n_components=2, max_vectors=10), GraphEmbedding()):
+        assert labels(ComponentsDisplay.from_estimator(other.fit(X, Y), X, Y)) == ("component 1", "component 2")
 
 
-def test_one_component_and_no_classes(iris):
-    X, y = iris
-    model = GraphEmbedding(n_components=1).fit(X, y)
-    display = ComponentsDisplay.from_estimator(model, X)
+def test_one_component_and_no_classes():
+    display = ComponentsDisplay.from_estimator(GraphEmbedding(n_components=1).fit(X, Y), X)
     assert labels(display) == ("component 1", "number of the sample")
     assert display.ax_.get_legend() is None
 
@@ -69,41 +56,31 @@ def test_components_of_many_classes_and_of_numbers(rng):
     assert legend_is_outside(numbers)
 
 
-def test_what_has_no_components(iris):
-    X, y = iris
-    with pytest.raises(ValueError, match="expected a transformer, but SVC has no components"):
-        ComponentsDisplay.from_estimator(SVC().fit(X, y), X, y)
-
-
-def test_accuracy_rises_with_the_components(iris):
-    X, y = iris
-    display = AccuracyDisplay.from_estimator(GraphEmbedding(graph="pca", n_components=4), X, y, cv=3)
+def test_accuracy_rises_with_the_components():
+    display = AccuracyDisplay.from_estimator(GraphEmbedding(graph="pca", n_components=4), X, Y, cv=3)
     assert len(display.accuracy) == 4
     assert display.accuracy[-1] > 0.9
     assert labels(display)[0] == "number of components"
     assert legend_is_outside(display)
+    # fewer components than were asked for
+    assert len(AccuracyDisplay.from_estimator(GraphEmbedding(n_components=5), X, Y, cv=3).accuracy) == 2
 
 
 def test_accuracy_of_sparse_samples_and_of_frames():
-    X, y = make_banana(80)
-    X = np.column_stack([X, X[:, 0] * X[:, 1]])
-    frame = pd.DataFrame(X, columns=["a", "b", "ab"])
+    Z, y = make_banana(80)
+    Z = np.column_stack([Z, Z[:, 0] * Z[:, 1]])
     for given, model in (
-        (sp.csr_matrix(X), RecursiveSVM(class_weight="balanced", n_components=2)),
-        (X, GraphEmbedding(recursive=True, n_components=2).set_output(transform="pandas")),
-        (frame, make_pipeline(StandardScaler(), GraphEmbedding(recursive=True, n_components=2))),
+        (sp.csr_matrix(Z), RecursiveSVM(class_weight="balanced", n_components=2)),
+        (Z, GraphEmbedding(recursive=True, n_components=2).set_output(transform="pandas")),
+        (pd.DataFrame(Z), make_pipeline(StandardScaler(), GraphEmbedding(recursive=True, n_components=2))),
     ):
-        display = AccuracyDisplay.from_estimator(model, given, y, cv=3)
-        assert len(display.accuracy) == 2
-
-
-def test_accuracy_with_fewer_components_than_were_asked_for(iris):
-    assert len(AccuracyDisplay.from_estimator(GraphEmbedding(n_components=5), *iris, cv=3).accuracy) == 2
+        assert len(AccuracyDisplay.from_estimator(model, given, y, cv=3).accuracy) == 2
 
 
 def test_nothing_to_show():
-    model = GraphEmbedding(graph="pca").fit(np.zeros((5, 2)))
+    with pytest.raises(ValueError, match="expected a transformer, but SVC has no components"):
+        ComponentsDisplay.from_estimator(SVC().fit(X, Y), X, Y)
     with pytest.raises(ValueError, match="no component"):
-        ComponentsDisplay.from_estimator(model, np.zeros((5, 2)))
+        ComponentsDisplay.from_estimator(GraphEmbedding(graph="pca").fit(np.zeros((5, 2))), np.zeros((5, 2)))
     with pytest.raises(ValueError, match="in some fold"):
         AccuracyDisplay.from_estimator(GraphEmbedding(graph="pca"), np.zeros((20, 2)), np.arange(20) % 2)

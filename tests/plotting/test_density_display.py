@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.patches import Ellipse
+from scipy.integrate import trapezoid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -37,10 +38,9 @@ def test_curve_is_the_density_and_the_kernels_add_up_to_it(samples):
 
 @pytest.mark.parametrize("model", [ForwardDensity(), ForwardDensity(scale="whiten"), ParzenDensity()])
 def test_the_tails_are_shown(model):
-    """At the ends of the picture little of the density is left, with samples or without."""
-    for samples in (None, X[:, :1]):
-        curve = DensityDisplay.from_estimator(model.fit(X[:, :1]), samples).ax_.lines[-1].get_ydata()
-        assert max(curve[0], curve[-1]) < 0.01 * curve.max()
+    """At the ends of the picture little of the density is left."""
+    curve = DensityDisplay.from_estimator(model.fit(X[:, :1])).ax_.lines[-1].get_ydata()
+    assert max(curve[0], curve[-1]) < 0.01 * curve.max()
 
 
 @pytest.mark.parametrize("scale", ["none", "std", "whiten"])
@@ -68,25 +68,20 @@ def test_three_features_are_shown_in_pairs(three, scale):
     model = ForwardDensity(scale=scale).fit(three)
     display = DensityDisplay.from_estimator(model, three)
     assert display.axes_.shape == (3, 3)
-    panels = [panel for panel in display.axes_.ravel() if panel is not None]
-    assert len(panels) == 6
-    assert display.axes_[0, 2] is None
+    assert [panel is None for panel in display.axes_.ravel()] == [0, 1, 1, 0, 0, 1, 0, 0, 0]
     assert [display.axes_[2, j].get_xlabel() for j in range(3)] == ["age", "height\n(cm)", "price in $"]
     assert [display.axes_[i, 0].get_ylabel() for i in range(3)] == ["", "height\n(cm)", "price in $"]
     display.figure_.canvas.draw()
-    # the curve on the diagonal is the density without the other features: the mean over many drawn samples
-    curve = display.axes_[1, 1].lines[-1]
-    x, p = curve.get_data()
-    assert np.trapezoid(p, x) == pytest.approx(1, abs=0.01) if hasattr(np, "trapezoid") else True
-    drawn = model.sample(20_000, random_state=0)[:, 1]
-    shares = np.histogram(drawn, bins=x[::60])[0] / len(drawn)
-    middle = np.array([p[i : i + 61].mean() * (x[i + 60] - x[i]) for i in range(0, len(x) - 60, 60)])
+    # the curve on the diagonal is the density without the other features: shares of many drawn samples
+    x, p = display.axes_[1, 1].lines[-1].get_data()
+    shares = np.histogram(model.sample(20_000, random_state=0)[:, 1], bins=x[::60])[0] / 20_000
+    middle = [trapezoid(p[i : i + 61], x[i : i + 61]) for i in range(0, len(x) - 60, 60)]
     np.testing.assert_allclose(shares, middle, atol=0.012)
 
 
 def test_some_features_of_many(three):
     model = ForwardDensity().fit(three)
-    for features in (["price in $", "age"], [2, 0], [-1, 0]):
+    for features in (["price in $", "age"], [2, 0]):
         display = DensityDisplay.from_estimator(model, three, features=features)
         assert labels(display) == ("price in $", "age")
         np.testing.assert_array_equal(display.X, three[["price in $", "age"]])
@@ -116,11 +111,8 @@ def test_behind_a_scaler_the_density_is_that_of_the_samples(scale):
 
 def test_what_cannot_be_drawn(three):
     model = ForwardDensity().fit(three)
-    for features in (["weight"], [3], [0, "weight"]):
-        with pytest.raises(ValueError, match="but the density has age, height"):
-            DensityDisplay.from_estimator(model, features=features)
-    for features in ([], [0, 0]):
-        with pytest.raises(ValueError, match="features must name one feature or more, each once"):
+    for features in (["weight"], [3], [0, "weight"], [], [0, 0]):
+        with pytest.raises(ValueError, match=r"names or numbers of features, each once, got .* has age,"):
             DensityDisplay.from_estimator(model, features=features)
     with pytest.raises(ValueError, match="DensityClassifier has none; the densities_ of a DensityClassifier"):
         DensityDisplay.from_estimator(DensityClassifier().fit(*make_banana(40)))

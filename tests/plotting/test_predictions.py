@@ -39,22 +39,20 @@ def test_the_class_that_was_predicted_or_another():
     assert_allclose(WaterfallDisplay.of_row(model, FRAME, output=1).value, scores[1])
     with pytest.raises(ValueError, match=r"output must be one of \[0, 1, 2\], got 3"):
         WaterfallDisplay.of_row(model, FRAME, output=3)
+    summary = SharesDisplay.from_estimator(model, FRAME)
+    assert_allclose(summary.sizes, np.abs(model.explain(FRAME).values).mean(axis=(0, 2)))
+    assert_allclose([bar.get_width() for bar in summary.ax_.patches], np.sort(summary.sizes)[::-1])
 
 
 def test_two_classes_and_a_table():
     table = FRAME.assign(kind=np.where(NUMBERS > 1, "big", "small"), color=np.where(FRAME["u"] > 0, "red", "blue"))
+    table.loc[3, "color"] = None
     model = fk.TableModel(holdout=0, n_vectors=6).fit(table, "kind")
     display = WaterfallDisplay.from_estimator(model, table, row=2)
     assert display.ax_.get_xlabel() == "score (positive: small)"
     assert f"color = {table['color'][2]}" in bar_names(display)
+    assert "color = missing" in WaterfallDisplay.of_row(model, table, row=3).labels
     assert set(bar_names(SharesDisplay.from_estimator(model, table))) == {"u", "v", "$w$", "color"}
-
-
-def test_a_summary_has_the_mean_size_of_every_share():
-    model = fk.KernelClassifier(n_vectors=6).fit(FRAME, THREE)
-    display = SharesDisplay.from_estimator(model, FRAME)
-    assert_allclose(display.sizes, np.abs(model.explain(FRAME).values).mean(axis=(0, 2)))
-    assert_allclose([bar.get_width() for bar in display.ax_.patches], np.sort(display.sizes)[::-1])
 
 
 def test_many_features_end_in_one_bar():
@@ -66,30 +64,22 @@ def test_many_features_end_in_one_bar():
     assert bar_names(SharesDisplay(np.abs(shares), [f"f{j}" for j in range(30)]).plot())[-1] == "10 others"
 
 
-def test_errors_say_what_to_do():
-    model = fk.KernelRegressor(n_vectors=3).fit(FRAME, NUMBERS)
+def test_one_feature_and_what_cannot_be_explained():
+    x = FRAME[["u"]].to_numpy()
+    model = fk.KernelRegressor(n_vectors=3).fit(x, NUMBERS)
+    assert bar_names(SharesDisplay.from_estimator(model, x)) == ["feature 0"]
+    assert len(WaterfallDisplay.from_estimator(model, x).ax_.patches) == 1
     with pytest.raises(ValueError, match="there is no row 80; the table has 80 rows, counted from 0"):
-        WaterfallDisplay.of_row(model, FRAME, row=80)
+        WaterfallDisplay.of_row(model, x, row=80)
     with pytest.raises(ValueError, match="KernelPCA has no method explain"):
         SharesDisplay.from_estimator(KernelPCA(2).fit(FRAME), FRAME)
 
 
-def test_one_feature():
-    X = FRAME[["u"]].to_numpy()
-    model = fk.KernelRegressor(n_vectors=3).fit(X, NUMBERS)
-    assert bar_names(SharesDisplay.from_estimator(model, X)) == ["feature 0"]
-    assert len(WaterfallDisplay.from_estimator(model, X).ax_.patches) == 1
-
-
-def test_a_missing_cell_is_called_missing():
-    table = FRAME.assign(color=np.where(FRAME["u"] > 0, "red", "blue"), y=NUMBERS)
-    table.loc[2, "color"] = None
-    model = fk.TableModel(holdout=0, n_vectors=3).fit(table, "y")
-    assert "color = missing" in WaterfallDisplay.of_row(model, table, row=2).labels
-
-
 class Answers(BaseEstimator):
-    """Predicts the first feature; unsure by one; novel by the distance from zero."""
+    """Predicts the first feature; unsure by one, of as many targets as asked for; novel by the distance from zero."""
+
+    def __init__(self, targets=None):
+        self.targets = targets
 
     def fit(self, X, y=None):
         self.n_features_in_ = X.shape[1]
@@ -99,7 +89,8 @@ class Answers(BaseEstimator):
         return np.asarray(X)[:, 0]
 
     def predict_interval(self, X, coverage=0.9):
-        return np.stack([self.predict(X) - coverage, self.predict(X) + coverage], axis=1)
+        ends = np.stack([self.predict(X) - coverage, self.predict(X) + coverage], axis=1)
+        return ends if self.targets is None else np.stack([ends] * self.targets, axis=1)
 
     def novelty(self, X):
         return np.minimum(np.abs(np.asarray(X)[:, 0]), 1.0)
@@ -114,11 +105,8 @@ MEASURED = LINE[:, 0] + np.where(np.arange(50) < 5, 2.0, 0.1)
 
 def test_intervals_say_how_many_hold_the_value():
     display = IntervalsDisplay.from_estimator(Answers().fit(LINE), LINE, MEASURED, coverage=0.8)
-    assert legend(display) == [
-        "90%: the interval holds the value",
-        "10%: the interval misses it",
-        "predicted = measured",
-    ]
+    words = ["90%: the interval holds the value", "10%: the interval misses it", "predicted = measured"]
+    assert legend(display) == words
     assert labels(display) == ("measured", "predicted, with intervals for 80%")
     assert legend_is_outside(display)
     (diagonal,) = display.ax_.lines
@@ -130,43 +118,29 @@ def test_intervals_say_how_many_hold_the_value():
 
 def test_novelty_of_two_kinds():
     display = NoveltyDisplay.from_estimator(Answers().fit(LINE), 0.1 * LINE, LINE, false_alarms=0.05)
-    assert display.threshold == 0.5
-    assert legend(display) == [
-        "threshold (5% false alarms)",
-        "50 samples: 0% above it",
-        "50 other samples: 52% above it",
-    ]
-    assert display.ax_.lines[0].get_xdata()[0] == 0.5
+    assert display.threshold == display.ax_.lines[0].get_xdata()[0] == 0.5
+    words = ["threshold (5% false alarms)", "50 samples: 0% above it", "50 other samples: 52% above it"]
+    assert legend(display) == words
     assert labels(display) == ("novelty: what the kept vectors do not explain of a sample", "share of the samples")
     assert sum(bar.get_height() for bar in display.ax_.patches) == pytest.approx(2)
     assert legend_is_outside(display)
 
 
 def test_the_models_of_the_package():
-    """A regressor in a pipeline, and a classifier: what the picture shows is what they say."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["age", "income"])
-    target = frame["age"] ** 2 + 0.1 * rng.normal(size=120)
-    model = make_pipeline(StandardScaler(), fk.FeatureVectorRegressor(max_vectors=10)).fit(frame, target)
-    display = IntervalsDisplay.from_estimator(model, frame, target, coverage=0.8)
-    np.testing.assert_allclose(display.intervals, model[-1].predict_interval(model[0].transform(frame), coverage=0.8))
-    seen = NoveltyDisplay.from_estimator(model, frame, frame + 5.0, false_alarms=0.1)
+    """A regressor in a pipeline: what the pictures show is what it says."""
+    frame = FRAME[["u", "v"]]
+    model = make_pipeline(StandardScaler(), fk.FeatureVectorRegressor(max_vectors=10)).fit(frame, NUMBERS)
+    display = IntervalsDisplay.from_estimator(model, frame, NUMBERS, coverage=0.8)
+    assert_allclose(display.intervals, model[-1].predict_interval(model[0].transform(frame), coverage=0.8))
+    seen = NoveltyDisplay.from_estimator(model, frame, frame + 50.0, false_alarms=0.1)
     assert seen.threshold == model[-1].novelty_threshold(0.1)
     assert (seen.novelty["other samples"] > seen.threshold).mean() > 0.9
-    classes = fk.FeatureVectorDiscriminant(max_vectors=10).fit(frame, target > 0.5)
-    assert (NoveltyDisplay.from_estimator(classes, frame).novelty["samples"] <= 1).all()
-    with pytest.raises(ValueError, match="IntervalsDisplay: FeatureVectorDiscriminant has no predict_interval"):
-        IntervalsDisplay.from_estimator(classes, frame, target)
 
 
 def test_models_that_do_not_answer():
-    model = fk.FeatureVectorSelector(max_vectors=3).fit(LINE)
-    with pytest.raises(ValueError, match="IntervalsDisplay: FeatureVectorSelector has no predict_interval"):
-        IntervalsDisplay.from_estimator(model, LINE, MEASURED)
-
-    class Several(Answers):
-        def predict_interval(self, X, coverage=0.9):
-            return np.zeros((len(X), 3, 2))
-
-    with pytest.raises(ValueError, match="the picture shows one target, but the model has 3"):
-        IntervalsDisplay.from_estimator(Several().fit(LINE), LINE, MEASURED)
+    for match, model in (
+        ("FeatureVectorSelector has no predict_interval", fk.FeatureVectorSelector(max_vectors=3)),
+        ("the picture shows one target, but the model has 3", Answers(targets=3)),
+    ):
+        with pytest.raises(ValueError, match=f"IntervalsDisplay: {match}"):
+            IntervalsDisplay.from_estimator(model.fit(LINE), LINE, MEASURED)

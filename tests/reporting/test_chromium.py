@@ -48,15 +48,12 @@ def test_the_page_is_as_wide_as_the_window(page, width):
     assert wide <= window
 
 
-def picture(path, *options):
-    target = path.with_name("shot.png")
-    browse(path, "--window-size=1000,1200", f"--screenshot={target}", *options)
-    return imread(target)[:, :, :3]
-
-
 def test_light_and_dark(page):
-    light = picture(page)
-    dark = picture(page, "--blink-settings=preferredColorScheme=0")
+    def shown(*options):
+        browse(page, "--window-size=1000,1200", f"--screenshot={page.with_name('shot.png')}", *options)
+        return imread(page.with_name("shot.png"))[:, :, :3]
+
+    light, dark = shown(), shown("--blink-settings=preferredColorScheme=0")
     assert light.mean() > 0.85
     assert dark.mean() < 0.3
     # there is something to see in both

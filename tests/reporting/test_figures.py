@@ -22,22 +22,18 @@ def drawn(label):
 
 
 @pytest.mark.parametrize(
-    "label", ['style="font-family: a', "</text><script>", 'a" onload="x', "$\\frac{", 'url(#a id="b', "&amp;"]
+    "label", ['style="font-family: a', "</text><script>", 'a" onload="x', "$\\frac{", 'url(#a id="b', "&amp;", "東京"]
 )
 def test_texts_stay_texts(label):
-    svg, width = drawn(label)
-    page = Parsed(svg)
-    assert width == 442  # 4.6 inches
-    assert {tag for tag, _ in page.elements} == {tag for tag, _ in Parsed(drawn("plain")[0]).elements}
-    names = {name for _, attrs in page.elements for name in attrs}
-    assert names == {name for _, attrs in Parsed(drawn("plain")[0]).elements for name in attrs}
-    assert page.tags("svg")[0]["aria-label"] == f"about {label}"
-
-
-def test_letters_that_the_drawing_lacks_are_no_warning():
+    """Also where the drawing lacks their letters, which is no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert "東京" in drawn("東京")[0]
+        svg, width = drawn(label)
+    page, plain = Parsed(svg), Parsed(drawn("plain")[0])
+    assert width == 442  # 4.6 inches
+    assert {tag for tag, _ in page.elements} == {tag for tag, _ in plain.elements}
+    assert {name for _, attrs in page.elements for name in attrs} == {n for _, attrs in plain.elements for n in attrs}
+    assert page.tags("svg")[0]["aria-label"] == f"about {label}"
 
 
 RNG = np.random.default_rng(0)
@@ -49,9 +45,8 @@ def test_the_worst_and_a_typical_row():
     model = KernelRegressor(n_vectors=5).fit(X, NUMBERS)
     made = report(model, X, NUMBERS, settings=QUICK)
     worst = worst_rows(made.findings.predictions)[0][0]
-    first, second = re.findall(
-        r"for row (\d+), (.*?): from [\d.]+, the mean over the background, to (\d+\.\d+)", made.html
-    )[::2]
+    said = r"for row (\d+), (.*?): from [\d.]+, the mean over the background, to (\d+\.\d+)"
+    first, second = re.findall(said, made.html)[::2]
     assert first[:2] == (str(worst), "the largest difference")
     assert float(first[2]) == pytest.approx(model.predict(X)[worst], rel=1e-3)
     assert second[1] == "a typical one"
@@ -65,11 +60,9 @@ def test_the_page_of_a_table_has_them():
     assert "a typical one: from" in page.html
 
 
-def test_other_kernels_and_single_columns_have_none():
-    model = FeatureVectorRegressor(kernel="polynomial").fit(X, NUMBERS)
-    assert "What each column contributes" not in report(model, X, NUMBERS, settings=QUICK).html
-    alone = X[["u"]]
-    assert (
-        "What each column contributes"
-        not in report(KernelRegressor(n_vectors=5).fit(alone, NUMBERS), alone, NUMBERS, settings=QUICK).html
-    )
+@pytest.mark.parametrize(
+    ("model", "rows"), [(FeatureVectorRegressor(kernel="polynomial"), X), (KernelRegressor(n_vectors=5), X[["u"]])]
+)
+def test_other_kernels_and_single_columns_have_none(model, rows):
+    page = report(model.fit(rows, NUMBERS), rows, NUMBERS, settings=QUICK)
+    assert "What each column contributes" not in page.html

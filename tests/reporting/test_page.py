@@ -21,19 +21,18 @@ HOSTILE = (
 )
 
 
-def density_model(columns):
-    X = load_iris(as_frame=True).data.iloc[:, :columns]
-    return make_pipeline(StandardScaler(), fewkern.ForwardDensity()).fit(X), X, None
-
-
-def pca_model():
+def iris(columns=4):
     X, y = load_iris(return_X_y=True, as_frame=True)
-    model = make_pipeline(StandardScaler(), fewkern.FeatureVectorPCA(n_components=2, max_vectors=20))
-    return model.fit(X), X, y
+    return X.iloc[:, :columns], y
+
+
+def scaled(model, columns=4):
+    X, y = iris(columns)
+    return make_pipeline(StandardScaler(), model).fit(X), X, y if hasattr(model, "transform") else None
 
 
 def linear_model():
-    X, y = load_iris(return_X_y=True, as_frame=True)
+    X, y = iris()
     return fewkern.GraphEmbedding(n_components=1).fit(X, y), X, y
 
 
@@ -48,122 +47,119 @@ TASKS = {
     "many classes": iris_model,
     "two columns": plane_model,
     "numbers": price_model,
-    "components": pca_model,
+    "components": lambda: scaled(fewkern.FeatureVectorPCA(n_components=2, max_vectors=20)),
     "one component": linear_model,
-    "density of 1": lambda: density_model(1),
-    "density of 2": lambda: density_model(2),
-    "density of 4": lambda: density_model(4),
+    "density of 1": lambda: scaled(fewkern.ForwardDensity(), 1),
+    "density of 4": lambda: scaled(fewkern.ForwardDensity(), 4),
 }
-SUPERVISED = [
-    "How good is it?",
-    "What drives it?",
-    "Where does it err?",
-    "What does it keep?",
-    "How do I use it?",
-    "Remarks",
-]
+SUPERVISED = ["How good is it?", "What drives it?", "Where does it err?", "What does it keep?", "How do I use it?"]
 
 
 @pytest.fixture(scope="module", params=list(TASKS))
 def made(request):
     model, X, y = TASKS[request.param]()
     settings = ReportSettings(compare=False, source="table.csv", command="fewkern fit table.csv --report r.html")
-    return request.param, report(model, X, y, settings=settings)
+    return report(model, X, y, settings=settings)
 
 
-class TestEveryTask:
-    def test_one_document_without_network_or_scripts(self, made):
-        page = Parsed(made[1].html)
-        assert not {"script", "link", "img"} & {tag for tag, _ in page.elements}
-        for word in ("http:", "https:", "@import"):
-            assert word not in made[1].html
-        policy = [attrs["content"] for attrs in page.tags("meta") if "http-equiv" in attrs]
-        assert policy == ["default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"]
-        for attrs in (attrs for _, attrs in page.elements):
-            assert not any(name.startswith("on") or name == "src" for name in attrs)
-            assert attrs.get("href", "#").startswith("#")
-
-    def test_parts_in_order(self, made):
-        page = Parsed(made[1].html)
-        titles = re.findall(r"<h2>(.*?)</h2>", made[1].html)
-        assert titles[0] == "How good is it?"
-        assert titles[-1] == "Remarks"
-        anchors = [attrs["href"] for attrs in page.tags("a")]
-        assert anchors == [f"#{attrs['id']}" for attrs in page.tags("section")]
-        order = ["good", "importances", "errors", "vectors", "uncertainty", "usage", "remarks"]
-        assert [a[1:] for a in anchors] == [a for a in order if f"#{a}" in anchors]
-        if made[1].findings.quality is not None:
-            assert [title for title in titles if title != "How certain is it?"] == SUPERVISED
-
-    def test_made_for_any_screen_and_for_paper(self, made):
-        page = Parsed(made[1].html)
-        assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.tags("meta")
-        assert "prefers-color-scheme: dark" in made[1].html
-        assert "@media print" in made[1].html
-        # every table scrolls by itself
-        assert len(page.tags("table")) == made[1].html.count('<div class="scroll" tabindex="0"><table')
-
-    def test_pictures_have_the_colors_of_the_page_and_words(self, made):
-        pictures = re.findall(r"<svg.*?</svg>", made[1].html, flags=re.DOTALL)
-        assert pictures
-        for picture in pictures:
-            assert re.match(r'<svg role="img" aria-label="[^"]+" viewBox="0 0 ', picture)
-            assert "var(--ink" in picture
-            assert not re.search(r'"[^"]*(?<!, )#101418[^"]*"', picture)
-            assert "<style" not in picture
-            assert "DejaVu" not in picture  # the font is that of the page
-            assert "NaN" not in picture
-
-    def test_identifiers_are_unique_and_found(self, made):
-        page = Parsed(made[1].html)
-        assert len(page.ids) == len(set(page.ids))
-        used = set(re.findall(r'(?:url\(#|href="#)([\w.-]+)', made[1].html))
-        assert used <= set(page.ids)
-
-    def test_the_first_sentence_and_the_footer(self, made):
-        page = Parsed(made[1].html)
-        assert made[1].findings.headline[0] in page.text
-        assert str(made[1]).startswith(made[1].findings.headline[0])
-        for words in (
-            "table table.csv",
-            f"by fewkern {fewkern.__version__}",
-            "seed 0",
-            "fewkern fit table.csv --report",
-        ):
-            assert words in page.text
-        assert re.search(r"made \d{4}-\d\d-\d\d \d\d:\d\d", page.text)
-
-    def test_a_density_has_the_names_of_its_columns(self, made):
-        if made[1].findings.density is None:
-            return
-        columns = made[1].findings.density.columns
-        assert set(columns) <= set(texts_of(made[1].html))
-        # every column alone, and the first three in pairs
-        assert made[1].html.count("<figure") == {1: 1, 2: 2 + 1, 4: 4 + 3}[len(columns)]
+def test_one_document_without_network_or_scripts(made):
+    page = Parsed(made.html)
+    assert not {"script", "link", "img"} & {tag for tag, _ in page.elements}
+    for word in ("http:", "https:", "@import"):
+        assert word not in made.html
+    policy = [attrs["content"] for attrs in page.tags("meta") if "http-equiv" in attrs]
+    assert policy == ["default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"]
+    for attrs in (attrs for _, attrs in page.elements):
+        assert not any(name.startswith("on") or name == "src" for name in attrs)
+        assert attrs.get("href", "#").startswith("#")
+    # for any screen, and for paper: every table scrolls by itself
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.tags("meta")
+    assert "prefers-color-scheme: dark" in made.html
+    assert "@media print" in made.html
+    assert len(page.tags("table")) == made.html.count('<div class="scroll" tabindex="0"><table')
 
 
-def texts_of(svg):
-    return re.findall(r"<text[^>]*>(.*?)</text>", svg)
+def test_parts_in_order(made):
+    page = Parsed(made.html)
+    titles = re.findall(r"<h2>(.*?)</h2>", made.html)
+    assert (titles[0], titles[-1]) == ("How good is it?", "Remarks")
+    anchors = [attrs["href"] for attrs in page.tags("a")]
+    assert anchors == [f"#{attrs['id']}" for attrs in page.tags("section")]
+    order = ["good", "importances", "errors", "vectors", "uncertainty", "usage", "remarks"]
+    assert [a[1:] for a in anchors] == [a for a in order if f"#{a}" in anchors]
+    if made.findings.quality is not None:
+        assert [title for title in titles if title != "How certain is it?"] == [*SUPERVISED, "Remarks"]
+    if made.findings.density is not None:
+        texts = re.findall(r"<text[^>]*>(.*?)(?: \(cm\))?</text>", made.html)
+        assert {name.split(" (")[0] for name in made.findings.density.columns} <= set(texts)
 
 
-def test_confusions_have_dots_for_zeros_and_numeric_order():
-    X = np.random.default_rng(0).normal(size=(120, 2)) + 6 * (np.arange(120) % 12)[:, None]
-    y = np.array([str(v) for v in np.arange(120) % 12])
-    model = fewkern.FeatureVectorDiscriminant(max_vectors=30).fit(X, y)
-    page = report(model, X, y, settings=QUICK).html
+def test_pictures_have_the_colors_of_the_page_and_words(made):
+    pictures = re.findall(r"<svg.*?</svg>", made.html, flags=re.DOTALL)
+    assert pictures
+    for picture in pictures:
+        assert re.match(r'<svg role="img" aria-label="[^"]+" viewBox="0 0 ', picture)
+        assert "var(--ink" in picture
+        assert not re.search(r'"[^"]*(?<!, )#101418[^"]*"', picture)
+        for word in ("<style", "DejaVu", "NaN"):  # the font is that of the page
+            assert word not in picture
+    # identifiers are unique and found
+    ids = Parsed(made.html).ids
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:url\(#|href="#)([\w.-]+)', made.html)) <= set(ids)
+
+
+def test_the_first_sentence_and_the_footer(made):
+    text, first = Parsed(made.html).text, made.findings.headline[0]
+    assert first in text
+    assert str(made).startswith(first)
+    command = "command fewkern fit table.csv --report"
+    for words in ("table table.csv", f"by fewkern {fewkern.__version__}", "seed 0", command):
+        assert words in text
+    assert re.search(r"made \d{4}-\d\d-\d\d \d\d:\d\d", text)
+
+
+def page_of(model, X, y, **options):
+    return report(model, X, y, settings=ReportSettings(compare=False, **options)).html
+
+
+def test_sentences_about_columns_and_vectors():
+    text = Parsed(page_of(*price_model())).text
+    assert "area matters most: shuffling its values raises the mean absolute error from " in text
+    text = Parsed(page_of(*churn_model())).text
+    assert re.search(r"matters most: shuffling its values raises the error rate from [\d.]+% to [\d.]+%", text)
+    assert "1 of 3 columns makes no difference beyond chance." in text
+    assert re.search(
+        r"The model keeps \d+ of 240 rows \([\d.]+%\), and predicts .* from its similarity to them alone", text
+    )
+    assert "personal data" in text
+    text = Parsed(page_of(churn_model()[0], *customers(60, seed=4))).text
+    assert re.search(r"The model keeps \d+ rows of the table that it was fitted to, and", text)
+    text = Parsed(page_of(*churn_model(moved=True))).text
+    assert re.search(r"The model keeps \d+ vectors, and .*The fit moved them", text)
+    assert "personal data" not in text
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) < 57
+    text = Parsed(page_of(fewkern.FeatureVectorDiscriminant(max_vectors=2).fit(X, y), X, y)).text
+    assert "No column clearly matters" in text
+
+
+@pytest.mark.parametrize(("classes", "drawn"), [(12, True), (35, False)])
+def test_confusions_are_a_matrix_or_pairs(classes, drawn):
+    """Dots for zeros, and numeric order, also where classes are texts; a larger matrix cannot be read."""
+    codes = np.arange(120) % classes
+    X = np.random.default_rng(0).normal(size=(120, 2)) + (6 if drawn else 1) * codes[:, None]
+    y = codes.astype(str)
+    page = page_of(fewkern.FeatureVectorDiscriminant(max_vectors=30).fit(X, y), X, y, rows="new")
     heads = re.findall(r'<th scope="col">(.*?)</th>', page)
-    assert heads == [str(k) for k in range(12)]
-    assert "<td>·</td>" in page
-    assert ">0</td>" not in re.search(r'<table class="heat">.*?</table>', page, flags=re.DOTALL)[0]
-
-
-def test_a_matrix_of_many_classes_becomes_pairs():
-    X = np.random.default_rng(0).normal(size=(105, 2)) + (np.arange(105) % 35)[:, None]
-    y = np.arange(105) % 35
-    model = fewkern.FeatureVectorDiscriminant(max_vectors=20).fit(X, y)
-    page = report(model, X, y, settings=ReportSettings(compare=False, rows="new")).html
-    assert "The most frequent confusions" in page
-    assert 'class="heat"' not in page
+    assert heads == [str(k) for k in range(classes)] * drawn
+    matrix = re.search(r'<table class="heat">.*?</table>', page, flags=re.DOTALL)
+    if drawn:
+        assert "<td>·</td>" in matrix[0]
+        assert ">0</td>" not in matrix[0]
+    else:
+        assert matrix is None
+        assert "The most frequent confusions" in page
 
 
 def test_nothing_in_a_table_can_inject():

@@ -19,24 +19,21 @@ def of(model, X, y, compare=False):
     return usage(subject, predict_held_out(subject, QUICK), compare, 0)
 
 
-@pytest.mark.parametrize("make", [iris_model, price_model])
-def test_beside_a_support_vector_machine(make):
+@pytest.mark.parametrize(("make", "name", "off"), [(iris_model, "SVC", 0.2), (price_model, "SVR", 5000)])
+def test_beside_a_support_vector_machine(make, name, off):
     model, X, y = make()
     own, other = of(model, X, y, compare=True).machines
     core = model[-1] if hasattr(model, "steps") else model
-    assert own.vectors == core.n_vectors_
-    assert own.nbytes == core.expansion_.nbytes
-    assert other.name == ("SVC, grid-searched" if make is iris_model else "SVR, grid-searched")
+    assert (own.vectors, own.nbytes) == (core.n_vectors_, core.expansion_.nbytes)
+    assert other.name == f"{name}, grid-searched"
     # support vectors, their coefficients (one row per pair of classes and more), and constants
-    width = X.shape[1]
-    assert other.nbytes >= 8 * other.vectors * (width + 1)
+    assert other.nbytes >= 8 * other.vectors * (X.shape[1] + 1)
     assert own.microseconds > 0
-    assert other.error == pytest.approx(own.error, abs=0.2 if make is iris_model else 5000)
+    assert other.error == pytest.approx(own.error, abs=off)
 
 
 def test_too_few_rows_of_a_class_for_a_search():
-    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.zeros(40)
-    y[:2] = 1
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) < 2
     model = fewkern.FeatureVectorDiscriminant(max_vectors=3).fit(X, y)
     assert len(of(model, X, y, compare=True).machines) == 1
 
@@ -60,8 +57,7 @@ def recipes(model, X, y=None):
 def test_the_functions_in_the_recipes_exist(model, call):
     _, X, y = iris_model()
     y = (y if is_classifier(model) else X[:, 0]) if hasattr(model, "predict") else None
-    model = model.fit(X, y) if y is not None else model.fit(X)
-    found = recipes(model, X, y)
+    found = recipes(model.fit(X, y), X, y)
     assert list(found) == ["Python", "C", "ONNX"]
     assert hasattr(model, found["Python"][-1].removeprefix("model.").removesuffix("(rows)"))
     assert found["C"] == ['fewkern.to_c(model, "model.c")', f"{call}  /* no library needed */"]

@@ -195,16 +195,12 @@ def _columns(features: Sequence[Any] | None, names: list[str]) -> list[int]:
     """Numbers of the features to show."""
     if features is None:
         return list(range(min(len(names), _MOST_FEATURES)))
-    found = []
-    for feature in features:
-        if isinstance(feature, str) and feature in names:
-            found.append(names.index(feature))
-        elif not isinstance(feature, str) and -len(names) <= int(feature) < len(names):
-            found.append(int(feature) % len(names))
-        else:
-            raise ValueError(f"DensityDisplay: features has {feature!r}, but the density has {', '.join(names)}.")
-    if not 1 <= len(set(found)) == len(found):
-        raise ValueError(f"DensityDisplay: features must name one feature or more, each once, got {list(features)!r}.")
+    found = [names.index(feature) if feature in names else feature for feature in features]
+    if not 1 <= len(set(found)) == len(found) or not set(found) <= set(range(len(names))):
+        raise ValueError(
+            f"DensityDisplay: features must be names or numbers of features, each once, got {list(features)!r}; the "
+            f"density has {', '.join(names)}."
+        )
     return found
 
 
@@ -214,10 +210,10 @@ def _matrix(mixture: KernelMixture) -> np.ndarray:
 
 def mixture_in_units(mixture: KernelMixture, found: FittedModel) -> KernelMixture:
     """The density in the units of the given features, where a scaler comes before the model."""
+    bounds, periods = mixture.bounds, mixture.periods
+    if bounds is not None and periods is not None:
+        bounds, periods = found.given_units(bounds), periods / np.abs(found.factor)
     vectors, transform = found.given_units(mixture.vectors), mixture.transform * found.factor
-    if mixture.bounds is None or mixture.periods is None:
-        return replace(mixture, vectors=vectors, transform=transform)
-    bounds, periods = found.given_units(mixture.bounds), mixture.periods / np.abs(found.factor)
     return replace(mixture, vectors=vectors, transform=transform, bounds=bounds, periods=periods)
 
 

@@ -15,6 +15,8 @@ from fewkern.arrays.namespace import is_sparse, to_numpy
 
 # Error allowed in a change of unit, as a fraction of the range of the feature.
 _ROUNDING = 1e-6
+# Steps of a Pipeline that do nothing.
+_NOTHING = (None, "passthrough")
 
 
 @dataclass(frozen=True)
@@ -63,23 +65,31 @@ def fitted_model(estimator: Any, X: Any = None) -> FittedModel:
     """
     before, model = steps_of(estimator)
     given = names = _names((*before, model)[0], X)
-    seen = X
+    table = seen = X
     for step in before:
         check_is_fitted(step)
         seen = None if X is None else step.transform(seen)
+        if X is not None and hasattr(step, "cells"):  # what the encoder of a table reads in its cells
+            table = step.cells(seen)
         names = _names_after(step, names)
     check_is_fitted(model)
     if before and (len(names) != model.n_features_in_ or names == [f"x{j}" for j in range(len(names))]):
         names = _names(model, seen)
     labels, shift, factor = list(names), np.zeros(len(names)), np.ones(len(names))
+    if before and X is not None:
+        points = as_numbers(seen)
+        table = table if hasattr(table, "columns") else table.toarray() if is_sparse(table) else to_numpy(table)
+        places = {str(name): i for i, name in enumerate(getattr(table, "columns", given))}
     for j, name in enumerate(names) if before else ():
-        if name not in given:
+        # a ColumnTransformer writes the name of its step before that of the column
+        column = name if name in given else name.rpartition("__")[2]
+        if column not in given:
             continue
-        unit = None if X is None else _change_of_unit(X, given.index(name), seen, j)
+        unit = None if X is None else _change_of_unit(_column(table, places[column]), points[:, j])
         if unit is None:
-            labels[j] = f"{name} (after {type(before[-1]).__name__})"
+            labels[j] = f"{column} (after {type(before[-1]).__name__})"
         else:
-            shift[j], factor[j] = unit
+            labels[j], (shift[j], factor[j]) = column, unit
     return FittedModel(model, seen, names, labels, shift, factor)
 
 
@@ -93,14 +103,10 @@ def steps_of(estimator: Any) -> tuple[list[Any], Any]:
     if not isinstance(estimator, Pipeline):
         return [], estimator
     *before, last = (step for _, step in estimator.steps)
-    if _is_nothing(last):
+    if last in _NOTHING:
         raise ValueError("the last step of this Pipeline is 'passthrough': there is no model to draw.")
     inner, model = steps_of(last)
-    return [*(step for step in before if not _is_nothing(step)), *inner], model
-
-
-def _is_nothing(step: Any) -> bool:
-    return step is None or (isinstance(step, str) and step == "passthrough")
+    return [*(step for step in before if step not in _NOTHING), *inner], model
 
 
 def _names(estimator: Any, X: Any) -> list[str]:
@@ -126,17 +132,18 @@ def _names_after(step: Any, names: list[str]) -> list[str]:
     return names
 
 
-def _change_of_unit(X: Any, i: int, seen: Any, j: int) -> tuple[float, float] | None:
-    """Shift and factor that make column ``j`` of ``seen`` of column ``i`` of ``X``, missing values aside, if any do."""
+def _column(X: Any, i: int) -> np.ndarray | None:
+    """Column ``i`` of a table, if it holds numbers."""
     try:
-        before = as_numbers(X.iloc[:, [i]])[:, 0] if hasattr(X, "iloc") else as_numbers(X)[:, i]
+        return as_numbers(getattr(X, "iloc", X)[:, [i]])[:, 0]
     except (TypeError, ValueError):  # texts
         return None
-    return change_of_unit(before, as_numbers(seen)[:, j])
 
 
-def change_of_unit(before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
+def _change_of_unit(before: np.ndarray | None, after: np.ndarray) -> tuple[float, float] | None:
     """Shift and factor with which a column becomes a feature, missing values aside; None if it is no change of unit."""
+    if before is None:
+        return None
     there = np.isfinite(before)
     before, after = before[there], after[there]
     if not len(before):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from dataclasses import dataclass
 from typing import Any, Self
@@ -25,25 +26,15 @@ from fewkern.plotting.style import (
     percent_ticks,
 )
 
-# What the errors of a path are called, and what a picture calls them.
+# What the errors of a regression may be, which are shown in the units of the target, and of a classification.
 _SQUARED = "mean squared leave-one-out error"
-_ROOT = "RMSE on samples left out"
-_SCORES = "squared error of the class scores,\non samples left out"
+# Letters of a label that fit beside the axes.
+_WIDTH = 32
 # Lines of a path of the learner, one per value of the axis "origin": what the vectors are, and a color.
 _ORIGINS = {
     0.0: ("vectors that are samples", CLASSES[2]),
     1.0: ("vectors moved to imitate a larger model", CLASSES[3]),
     2.0: ("vectors moved to lower the error", ACCENT),
-}
-_WORDS = {
-    _SQUARED: "mean squared error\non samples left out",
-    "cross-validated error": "held-out samples\nmisclassified",
-    "cross-validated integrated squared error": "integrated squared error,\nup to a constant (held-out samples)",
-    "leave-one-out integrated squared error": "integrated squared error,\nup to a constant (samples left out)",
-    "cross-validation score of the bandwidth": "cross-validation score (lower is better)",
-    "minus the held-out log density": "minus the log density\nof held-out samples",
-    "mean squared error of rows held out, standardized targets": "squared error on held-out samples\n(standardized)",
-    "Bayesian information criterion": "Bayesian information criterion\n(lower is better)",
 }
 # Share of the picture's height below the least error, and above where the chosen curve begins.
 _BELOW, _ABOVE = 0.05, 0.15
@@ -94,9 +85,8 @@ class PathDisplay(Display):
                 "path of errors (path_)."
             )
         squared = path.measure == _SQUARED
-        root = squared and is_regressor(model)
-        measure = _ROOT if root else _SCORES if squared and is_classifier(model) else None
-        return cls(path, measure, root, _remark(model)).plot(ax)
+        measure = f"{path.measure} of the class scores" if squared and is_classifier(model) else None
+        return cls(path, measure, squared and is_regressor(model), _remark(model)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         path = self.path
@@ -109,14 +99,11 @@ class PathDisplay(Display):
         seen = np.isfinite(y)
         band = np.where(np.isfinite(spread), spread, 0.0)
         x, error, low, high = x[seen], *(self._shown(values[seen]) for values in (y, y - band, y + band))
-        others = [(value, sizes, self._shown(errors)) for value, sizes, errors in self._others()]
         label, color, form, width = self._label() or None, ACCENT, "-" if len(x) > 1 else "o", 2.0
         if self._origins:
             (label, color), form, width = _ORIGINS[path.setting["origin"]], "o-", 2.5
-        for i, (value, sizes, errors) in enumerate(others):
-            name, other = f"other {_words(self._first)}s" if i == 0 else None, QUIET
-            if self._origins:
-                name, other = _ORIGINS[value]
+        others = self._others()
+        for name, other, sizes, errors in others:
             ax.plot(sizes, errors, "o-" if self._origins else "-", color=other, lw=width - 1, ms=4, label=name)
         if band.any():
             ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0, label="± one standard error")
@@ -137,9 +124,9 @@ class PathDisplay(Display):
 
     def _say(self, ax: Any, x: np.ndarray) -> None:
         """Labels, ticks and the legend, which is below the axes: its words are long."""
-        measure = self.path.measure
-        ax.set_ylabel(self.measure or _WORDS.get(measure, measure))
-        if measure == "cross-validated error" and self.measure is None:
+        measure = self.measure or self.path.measure
+        ax.set_ylabel(textwrap.fill(f"root {measure}" if self.root else measure, _WIDTH))
+        if measure == "cross-validated error":
             percent_ticks(ax.yaxis)
         if not self._counts:
             ax.set_xlabel(_words(list(self.path.axes)[-1]))
@@ -180,18 +167,19 @@ class PathDisplay(Display):
         names = list(self.path.setting)[: -1 if self.path.size is None else None]
         return ", ".join(f"{_words(name)} {self.path.setting[name]:.3g}" for name in names)
 
-    def _others(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
-        """Value, sizes and least errors for every other value of the first axis, where there are several axes."""
+    def _others(self) -> list[tuple[str | None, str, np.ndarray, np.ndarray]]:
+        """Label, color, sizes and least errors of every other value of the first axis, where there are several axes."""
         error = to_numpy(self.path.error).astype(float)
         if error.ndim < 2:
             return []
-        found = []
+        found: list[tuple[str | None, str, np.ndarray, np.ndarray]] = []
         for i, value in enumerate(self.path.axes[self._first]):
             best = error[i].min(axis=tuple(range(error.ndim - 2)))
             x = to_numpy(self.path.curve[0] if self.path.size is None else self.path.size[i]).astype(float)
             seen = np.isfinite(best)
             if i != self.path.chosen[0] and seen.any():
-                found.append((value, x[seen], best[seen]))
+                same = None if found else f"other {_words(self._first)}s", QUIET
+                found.append((*(_ORIGINS[value] if self._origins else same), x[seen], self._shown(best[seen])))
         return found
 
 

@@ -245,13 +245,8 @@ class WaterfallDisplay(style.Display):
         shares, labels, _ = style.largest(np.asarray(self.shares), self.labels)
         ends = self.baseline + np.cumsum(shares)
         starts, places = ends - shares, np.arange(len(shares))
-        ax.barh(
-            places,
-            shares,
-            left=starts,
-            height=0.7,
-            color=[style.CHOSEN if share > 0 else style.ACCENT for share in shares],
-        )
+        colors = [style.CHOSEN if share > 0 else style.ACCENT for share in shares]
+        ax.barh(places, shares, left=starts, height=0.7, color=colors)
         for j in places[:-1]:  # a thin line from one step to the next
             ax.plot([ends[j], ends[j]], [j - 0.35, j + 1.35], color=style.QUIET, lw=0.8, zorder=0)
         low, high = min(starts.min(), ends.min()), max(starts.max(), ends.max())

@@ -74,11 +74,7 @@ class VectorsDisplay(style.Display):
         y : array of shape (n,) or None, default None
         ax : matplotlib axes or None, default None
         """
-        return cls.from_model(fitted_model(estimator, X), y, ax=ax)
-
-    @classmethod
-    def from_model(cls, found: FittedModel, y: Any = None, *, ax: Any = None) -> Self:
-        """The same for an unwrapped model and its samples."""
+        found = fitted_model(estimator, X)
         vectors, points = _vectors(found.model), as_numbers(found.X)
         regression, dim = is_regressor(found.model), points.shape[1]
         if dim not in ((1, 2) if regression else (2,)):
@@ -89,14 +85,9 @@ class VectorsDisplay(style.Display):
         if dim == 1 and y is None:
             raise ValueError("VectorsDisplay: with one feature the targets are the second axis; pass y.")
         classes = getattr(found.model, "classes_", None) if is_classifier(found.model) else None
-        return cls(
-            found.given_units(points),
-            None if y is None else to_numpy(y),
-            found.given_units(vectors),
-            _values(found, points, vectors),
-            found.labels,
-            None if classes is None else to_numpy(classes),
-        ).plot(ax)
+        y, classes = (None if values is None else to_numpy(values) for values in (y, classes))
+        samples, kept = found.given_units(points), found.given_units(vectors)
+        return cls(samples, y, kept, _values(found, points, vectors), found.labels, classes).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         kept = f"{len(self.vectors)} {'vector' if len(self.vectors) == 1 else 'vectors'} kept"
@@ -141,12 +132,10 @@ class VectorsDisplay(style.Display):
         levels = MaxNLocator(_LEVELS).tick_values(float(np.min(given)), float(np.max(given)))
         drawn = ax.contourf(xx, yy, values, levels=levels, cmap="viridis", alpha=0.6, extend="both")
         ax.figure.colorbar(drawn, ax=ax, label="target")
-        color = (
-            {"color": style.QUIET}
-            if self.labels is None
-            else {"c": self.labels, "cmap": drawn.cmap, "norm": drawn.norm}
-        )
-        ax.scatter(*self.X.T, s=26, **color, edgecolors="white", linewidths=0.8)
+        colors = {"color": style.QUIET}
+        if self.labels is not None:
+            colors = {"c": self.labels, "cmap": drawn.cmap, "norm": drawn.norm}
+        ax.scatter(*self.X.T, s=26, **colors, edgecolors="white", linewidths=0.8)
 
     def _draw_regions(self, ax: Any) -> None:
         if self.boundary is None:
@@ -156,9 +145,8 @@ class VectorsDisplay(style.Display):
             # how far a class is ahead of the best other one: its region is where this is positive
             lead = values[:, :, c] - np.delete(values, c, axis=2).max(axis=2)
             if lead.max() > 0:
-                ax.contourf(
-                    xx, yy, lead, levels=[0, lead.max()], colors=[style.CLASSES[c % len(style.CLASSES)]], alpha=0.12
-                )
+                color = style.CLASSES[c % len(style.CLASSES)]
+                ax.contourf(xx, yy, lead, levels=[0, lead.max()], colors=[color], alpha=0.12)
             if lead.min() < 0 < lead.max():
                 ax.contour(xx, yy, lead, levels=[0], colors=[style.ACCENT], linewidths=1.2)
 

@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import precision_recall_curve, roc_curve
+from sklearn.metrics import roc_curve
 
 from fewkern.arrays.progress import missing_package, printable
 from fewkern.base import path_of
@@ -29,9 +29,8 @@ from fewkern.plotting import (
 )
 from fewkern.reporting.evaluation import Predictions
 from fewkern.reporting.findings import Findings
-from fewkern.reporting.formatting import label, text
+from fewkern.reporting.formatting import cell, label, text
 from fewkern.reporting.importances import Importances, PartialDependence
-from fewkern.reporting.kept import in_units
 from fewkern.reporting.quality import Calibration, worst_rows
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
@@ -63,12 +62,13 @@ _SETTINGS: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "text.parse_math": False,  # a name may have dollar signs
+    "date.converter": "concise",
 }
 
 
 # Dots in a scatter: each costs 150 bytes of the page, and more hide each other.
 _MOST_DOTS = 500
-_MOST_MARGINALS, _MOST_PAIRED = 6, 3
+_MOST_MARGINALS = 5
 _LONGEST_NAME, _LONGEST_LABEL = 20, 30
 
 # Pictures and their captions, drawn one after the other.
@@ -77,16 +77,13 @@ Drawn = Iterator[tuple[Any, str]]
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Settings of all pictures. Letters that the font of the drawing lacks are no matter: the page has its own."""
+    """Settings of all pictures, without warnings: the page has letters of its own, and remarks on the cells."""
     try:
         import matplotlib
     except ImportError as error:
         raise missing_package("report: every figure", "matplotlib") from error
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
-        # very long names: the picture is then smaller than it should be
-        warnings.filterwarnings("ignore", message="constrained_layout not applied")
+        warnings.simplefilter("ignore", UserWarning)
         yield
 
 
@@ -130,11 +127,10 @@ def _in_page_colors(attribute: re.Match[str]) -> str:
 def draw(subject: Subject, findings: Findings) -> dict[str, list[tuple[str, int, str]]]:
     """All pictures of a report by the part of the page that they belong to: ``<svg>``, width in pixels, caption."""
     parts: dict[str, tuple[Drawn, ...]] = {
-        "importances": (_importances(findings),),
+        "importances": (_importances(findings), _reduction(subject, findings), _density(findings.density)),
         "errors": (_errors(findings), _explained(subject, findings.predictions)),
         "vectors": (_vectors(subject),),
         "uncertainty": (_intervals(findings),),
-        "shape": (_reduction(findings, subject.truth), _density(findings.density)),
     }
     with drawing():
         return {
@@ -176,9 +172,7 @@ def _explained(subject: Subject, found: Predictions | None) -> Drawn:
     middle = np.argsort(found.losses, kind="stable")[len(found.losses) // 2]
     chosen.setdefault(int(found.positions[middle]), "a typical one")
     for row, which in chosen.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the page has the remarks on the cells already
-            steps = WaterfallDisplay.of_row(subject.model, subject.given(subject.rows), row=row)
+        steps = WaterfallDisplay.of_row(subject.model, subject.given(subject.rows), row=row)
         steps.labels = [text(words, _LONGEST_LABEL) for words in steps.labels]
         caption = (
             f"What each column contributes to the prediction of this model for row {subject.rows.label(row)}, {which}: "
@@ -191,14 +185,9 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
     shown = found.columns[: style.MOST_BARS]
     classify = findings.task == "classify"
     ax = new_axes(4.6, 0.9 * style.bars_height(len(shown)))
-    ax.barh(
-        np.arange(len(shown)),
-        [column.increase for column in shown],
-        xerr=[column.std for column in shown],
-        height=0.7,
-        color=style.ACCENT,
-        error_kw={"ecolor": style.QUIET, "lw": 2},
-    )
+    sizes, spread = [column.increase for column in shown], [column.std for column in shown]
+    ends = {"ecolor": style.QUIET, "lw": 2}
+    ax.barh(np.arange(len(shown)), sizes, xerr=spread, height=0.7, color=style.ACCENT, error_kw=ends)
     ax.axvline(0, color=LINE, lw=1)
     style.label_bars(ax, [_short(column.column) for column in shown])
     _few_ticks(ax.xaxis)
@@ -213,33 +202,24 @@ def _shuffling(found: Importances, findings: Findings) -> tuple[Any, str]:
 
 
 def _dependence(found: PartialDependence, findings: Findings) -> tuple[Any, str]:
-    ax = new_axes(3.4, 2.6)
-    is_line, several = found.kind != "category", len(found.curves) > 1
-    for k, (name, means) in enumerate(found.curves):
-        color = style.CLASSES[k % len(style.CLASSES)] if several else style.ACCENT
-        if is_line:
-            ax.plot(found.values, means, "o-", color=color, lw=2, ms=3, label=_short(name))
-        else:
-            places = np.arange(len(means)) + 0.12 * (k - (len(found.curves) - 1) / 2)
-            ax.plot(means, places, "o", color=color, ms=7, label=_short(name))
-    value_axis, answer_axis = (ax.xaxis, ax.yaxis) if is_line else (ax.yaxis, ax.xaxis)
-    _few_ticks(answer_axis)
-    if findings.task == "classify":
-        style.percent_ticks(answer_axis)
+    ax, several = new_axes(3.4, 2.6), len(found.curves) > 1
+    is_category = found.kind == "category"
+    places = [_short(cell(value)) for value in found.values] if is_category else found.values
     if found.kind == "number":
         _few_ticks(ax.xaxis)
-    elif found.kind == "date":
-        _date_ticks(ax.xaxis)
     else:
-        names = [_short(v if isinstance(v, str) else f"{v:g}") for v in found.values]
-        style.label_bars(ax, names)
-        ax.grid(axis="y", color=LINE, lw=0.6)
-    if findings.task == "regress":
-        answer = f"mean predicted {_short(findings.target)}"
-    else:
+        ax.tick_params(axis="x", rotation=45)
+    for k, (name, means) in enumerate(found.curves):
+        color = style.CLASSES[k % len(style.CLASSES)] if several else style.ACCENT
+        line = {"ls": "none", "ms": 7} if is_category else {"lw": 2, "ms": 3}
+        ax.plot(places, means, marker="o", color=color, label=_short(name), **line)
+    _few_ticks(ax.yaxis)
+    if findings.task == "classify":
+        style.percent_ticks(ax.yaxis)
         answer = "probability" if several else f"probability of {_short(found.curves[0][0])}"
-    value_axis.set_label_text(_short(found.column))
-    answer_axis.set_label_text(answer)
+    else:
+        answer = f"mean predicted {_short(findings.target)}"
+    ax.set(xlabel=_short(found.column), ylabel=answer)
     if several:
         ax.legend(title=_short(findings.target), loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax, f"Partial dependence: {answer} if every row had the same {found.column}."
@@ -250,34 +230,27 @@ def _errors(findings: Findings) -> Drawn:
     if found is None or wrong is None:
         return
     if findings.task == "regress":
-        yield from _residuals(found, _short(findings.target))
+        yield _residuals(found, _short(findings.target))
     if wrong.calibration is not None:
         yield _calibration(wrong.calibration)
     if wrong.thresholds:
-        yield from _curves(found)
+        yield _roc(found)
 
 
 def _some(n: int, limit: int = _MOST_DOTS) -> Any:
     return sample_rows(n, limit, np.random.default_rng(0))
 
 
-def _residuals(found: Predictions, target: str) -> Drawn:
-    truth, predicted = np.asarray(found.truth, dtype=float), np.asarray(found.predicted, dtype=float)
-    some, both = _some(len(truth)), np.concatenate([truth, predicted])
-    low, high = float(both.min()), float(both.max())
-    margin = 0.04 * (high - low or 1.0)
-    against, gaps = new_axes(4.4, 4.4), new_axes(4.4, 4.4)
-    against.plot([low, high], [low, high], color=style.CHOSEN, lw=1.2)
-    against.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin), aspect="equal")
-    against.set(xlabel=f"true {target}", ylabel=f"predicted {target}")
-    gaps.axhline(0, color=style.CHOSEN, lw=1.2)
-    gaps.set(xlabel=f"predicted {target}", ylabel="predicted − true")
-    for ax, x, y in ((against, truth, predicted), (gaps, predicted, predicted - truth)):
-        ax.plot(x[some], y[some], "o", color=style.ACCENT, ms=3.5, alpha=0.55, mew=0)
-        _few_ticks(ax.xaxis, ax.yaxis)
-    pattern = "Above the line, the prediction is too high; a pattern means that the model misses something."
-    yield against, "Predicted against true values. On the line, the prediction is exact."
-    yield gaps, f"Residuals. {pattern}"
+def _residuals(found: Predictions, target: str) -> tuple[Any, str]:
+    ax, some = new_axes(4.4, 4.4), _some(len(found.truth))
+    gap = np.asarray(found.predicted - found.truth, dtype=float)
+    ax.axhline(0, color=style.CHOSEN, lw=1.2)
+    ax.plot(found.predicted[some], gap[some], "o", color=style.ACCENT, ms=3.5, alpha=0.55, mew=0)
+    ax.set(xlabel=f"predicted {target}", ylabel="predicted − true")
+    _few_ticks(ax.xaxis, ax.yaxis)
+    return ax, (
+        "Residuals. Above the line, the prediction is too high; a pattern means that the model misses something."
+    )
 
 
 def _square(xlabel: str, ylabel: str, margin: float) -> Any:
@@ -298,29 +271,21 @@ def _calibration(found: Calibration) -> tuple[Any, str]:
     return ax, f"Calibration. Each dot is a group of rows; {equal}."
 
 
-def _curves(found: Predictions) -> Drawn:
-    """The ROC and the precision-recall curve of the rarer of two classes."""
+def _roc(found: Predictions) -> tuple[Any, str]:
+    """The ROC curve of the rarer of two classes."""
     assert found.rare is not None
     name, positive, stated = found.rare
     false_alarms, hits, _ = roc_curve(positive, stated)
-    precision, recall, _ = precision_recall_curve(positive, stated)
-    share_found = f"recall of {_short(label(name))}"
-    roc = _square("false-positive rate", share_found, 0.02)
-    roc.plot([0, 1], [0, 1], color=style.QUIET, lw=1.2)
-    roc.plot(false_alarms, hits, color=style.ACCENT, lw=2)
-    pr = _square(share_found, "precision", 0.02)
-    pr.axhline(positive.mean(), color=style.QUIET, lw=1.2)
-    pr.plot(recall, precision, color=style.ACCENT, lw=2)
-    yield roc, "ROC curve. The gray line is random guessing."
-    yield pr, "Precision-recall curve. The gray line is random guessing."
+    ax = _square("false-positive rate", f"recall of {_short(label(name))}", 0.02)
+    ax.plot([0, 1], [0, 1], color=style.QUIET, lw=1.2)
+    ax.plot(false_alarms, hits, color=style.ACCENT, lw=2)
+    return ax, "ROC curve. The gray line is random guessing."
 
 
 def _vectors(subject: Subject) -> Drawn:
-    plane = in_units(subject) if subject.task == "classify" and len(subject.inputs) == 2 else None
-    if plane is not None:
-        ax = new_axes(5.6, 4.2)
-        some = _some(len(plane.X))
-        VectorsDisplay.from_model(replace(plane, X=plane.X[some]), subject.truth[some], ax=ax)
+    if subject.task == "classify" and subject.samples.shape[1] == 2:
+        ax, some = new_axes(5.6, 4.2), _some(len(subject.rows))
+        VectorsDisplay.from_estimator(subject.model, subject.given(subject.rows.take(some)), subject.truth[some], ax=ax)
         yield ax, "Rows, the vectors kept (circles), and the decision boundary."
     path = path_of(subject.core)
     if subject.task != "density" and path is not None and path.error.ndim and max(path.error.shape) > 1:
@@ -340,36 +305,24 @@ def _intervals(findings: Findings) -> Drawn:
     yield ax, f"Prediction intervals with {found.coverage:.0%} coverage, for {len(some)} of these rows."
 
 
-def _reduction(findings: Findings, labels: Any) -> Drawn:
-    found = findings.reduction
-    if found is None or not found.total:
+def _reduction(subject: Subject, findings: Findings) -> Drawn:
+    if findings.reduction is None:
         return
-    T, names = found.components[:, :2], ["component 1", "component 2"]
-    if T.shape[1] == 1:
-        T, names = np.column_stack([T[:, 0], np.arange(len(T))]), ["component 1", "row"]
-    some = _some(len(T), 3 * _MOST_DOTS)
-    ax = new_axes(6.2, 4.4)
-    ComponentsDisplay(T[some], None if labels is None else labels[some], None, names).plot(ax)
-    yield ax, "The rows on the first two components." if found.total > 1 else "The rows on the component."
+    ax, some = new_axes(6.2, 4.4), _some(len(subject.rows), 3 * _MOST_DOTS)
+    labels = None if subject.truth is None else subject.truth[some]
+    ComponentsDisplay.from_estimator(subject.model, subject.given(subject.rows.take(some)), labels, ax=ax)
+    yield ax, "The rows on the first two components." if findings.reduction.total > 1 else "The rows on the component."
 
 
 def _density(found: DensityShape | None) -> Drawn:
-    """Every column alone, and the first columns in pairs."""
     if found is None:
         return
-    d, names = len(found.columns), [_short(name) for name in found.columns]
-    shown: list[tuple[int, ...]] = [(j,) for j in range(min(d, _MOST_MARGINALS))]
-    shown += combinations(range(min(d, _MOST_PAIRED)), 2)
-    some = _some(len(found.samples))
-    for columns in shown:
-        alone = len(columns) == 1
-        ax = new_axes(3.4, 2.8 if alone else 3.5)
-        samples = found.samples if alone else found.samples[some]
-        DensityDisplay(found.mixture.marginal(columns), samples[:, columns], [names[j] for j in columns]).plot(ax)
-        _few_ticks(ax.xaxis, ax.yaxis)
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, columnspacing=1.0, handlelength=1.2)
-        what = " and ".join(found.columns[j] for j in columns)
-        yield ax, what + (" alone (marginal density)." if alone and d > 1 else ".")
+    shown = range(min(len(found.columns), _MOST_MARGINALS))
+    d, names = len(shown), [_short(name) for name in found.columns[: len(shown)]]
+    samples = found.samples[:, shown] if d == 1 else found.samples[_some(len(found.samples))][:, shown]
+    ax = new_axes(2.1 * d + 1, 2.1 * d + 1)
+    DensityDisplay(found.mixture.marginal(shown), samples, names).plot(ax)
+    yield ax, "The density, each column alone and in pairs." if d > 1 else "The density."
 
 
 def _few_ticks(*axes: Any) -> None:
@@ -379,12 +332,3 @@ def _few_ticks(*axes: Any) -> None:
     for axis in axes:
         axis.set_major_locator(MaxNLocator(4))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-
-
-def _date_ticks(axis: Any) -> None:
-    """Days since 1970-01-01 as dates."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    locator = AutoDateLocator(minticks=2, maxticks=5)
-    axis.set_major_locator(locator)
-    axis.set_major_formatter(ConciseDateFormatter(locator))

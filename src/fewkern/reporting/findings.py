@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fewkern.base import path_of
 from fewkern.reporting.comparison import Usage, baselines, decides_alone, usage
 from fewkern.reporting.evaluation import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.formatting import Table, label, number, percent, table_of
 from fewkern.reporting.importances import Importances, importances
-from fewkern.reporting.kept import Vectors, examples, row_columns, vectors
+from fewkern.reporting.kept import Vectors, row_columns, vectors
 from fewkern.reporting.quality import Errors, Quality, Uncertainty, errors, quality, uncertainty, worst_rows
 from fewkern.reporting.subject import Subject
 from fewkern.reporting.unsupervised import DensityShape, Reduction, density_shape, reduction
@@ -41,8 +40,6 @@ class Findings:
     leak: str = ""
     """A question, where one column alone decides."""
     errors: Errors | None = None
-    examples: Table = ((), ())
-    """Predictions, and the kept rows that are most similar."""
     reduction: Reduction | None = None
     density: DensityShape | None = None
 
@@ -93,7 +90,6 @@ def _supervised(subject: Subject, found: Predictions, target: str, seed: int) ->
         "importances": matter,
         "leak": _leak(subject, found, matter, target),
         "errors": errors(found, target),
-        "examples": examples(subject, found, target),
     }
 
 
@@ -142,10 +138,4 @@ def _remarks(subject: Subject, trial: Predictions | Reduction | DensityShape) ->
         value = float(stated)
         size = percent(value) if subject.task == "classify" else f"{number(value**0.5)} (RMSE)"
         remarks.append(f"The model's own cross-validated error is {size}.")
-    said = any("still falling" in note for note in subject.notes)
-    if not said and getattr(path_of(subject.core), "open_end", False):
-        remarks.append(
-            "The error was still falling at the budget of vectors: a larger max_vectors, or prefer='accurate', may "
-            "help."
-        )
-    return tuple(dict.fromkeys((*remarks, *subject.notes, *subject.encoded[1])))
+    return tuple(dict.fromkeys((*remarks, *subject.notes, *subject.warned)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from fewkern.arrays.progress import printable
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 # Longer texts in a cell are cut: a report shows rows, not documents.
 _LONGEST = 60
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
 def table_of(columns: Sequence[tuple[str, Sequence[str]]]) -> Table:
@@ -92,29 +92,15 @@ def text(value: Any, longest: int = _LONGEST) -> str:
 
 def label(value: Any) -> str:
     """A class as it stands in a sentence: numbers as they are, texts in quotes."""
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value))
-    if isinstance(value, (int, np.integer)) or (isinstance(value, (float, np.floating)) and float(value).is_integer()):
-        return str(int(value))
-    return f"{value:g}" if isinstance(value, (float, np.floating)) else f"'{text(value)}'"
+    return cell(value) if isinstance(value, _NUMBERS) else f"'{text(value)}'"
 
 
 def cell(value: Any) -> str:
     """A cell of a table: whole numbers complete, others to six digits, a dash where nothing is."""
     if is_missing(value):
         return "–"
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value))
-    if isinstance(value, (int, np.integer)):
-        return str(int(value))
-    if isinstance(value, (float, np.floating)):
-        value = float(value)
-        if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
-        return f"{value:.6g}" if not 1e6 <= abs(value) < 1e15 else f"{value:.0f}"
-    return cell(float(value)) if _is_long_number(value) else text(value)
-
-
-def _is_long_number(value: Any) -> bool:
-    """Whether a text is a number with seven decimals or more, as programs write them to files."""
-    return isinstance(value, str) and re.fullmatch(r"-?\d*\.\d{7,}(e[+-]?\d+)?", value) is not None
+    if not isinstance(value, _NUMBERS):
+        return text(value)
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    return f"{value:.0f}" if 1e6 <= abs(float(value)) < 1e15 else f"{value:.6g}"

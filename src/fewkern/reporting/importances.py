@@ -10,7 +10,7 @@ import numpy as np
 
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.reporting.evaluation import losses, rarer
-from fewkern.reporting.formatting import cell, is_missing, number, percent
+from fewkern.reporting.formatting import cell, is_missing
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
@@ -45,7 +45,7 @@ class PartialDependence:
     values: tuple[Any, ...]
     """Numbers or dates in increasing order, or categories."""
     kind: str
-    """"number" and "date" (days since 1970-01-01) are drawn as a line, "category" is not."""
+    """"number" and "date" are drawn as a line, "category" is not."""
     curves: tuple[tuple[str, tuple[float, ...]], ...]
     """Name and mean predictions: of the target, or of the probability of a class."""
 
@@ -66,7 +66,11 @@ class Importances:
     several: bool
     """Whether a column becomes several features, as categories do."""
     dependence: tuple[PartialDependence, ...]
-    sentences: tuple[str, ...]
+
+    @property
+    def useful(self) -> tuple[ColumnImportance, ...]:
+        """Columns whose shuffling raises the error by more than chance would."""
+        return tuple(column for column in self.columns if column.increase > max(2 * column.std, 0.0))
 
 
 def importances(subject: Subject, seed: int) -> Importances:
@@ -90,7 +94,7 @@ def importances(subject: Subject, seed: int) -> Importances:
         columns, error, len(some), len(subject.used) - len(tried),
         tuple(name for j, name in enumerate(subject.rows.names) if j not in subject.used),
         any(len(features) > 1 for features in subject.features.values()),
-        tuple(partial_dependence(subject, j, rng) for j in first), _sentences(columns, error, subject.task),
+        tuple(partial_dependence(subject, j, rng) for j in first),
     )  # fmt: skip
 
 
@@ -131,19 +135,18 @@ def partial_dependence(subject: Subject, j: int, rng: np.random.Generator) -> Pa
 
 def _values(subject: Subject, j: int) -> tuple[Array, tuple[Any, ...], str]:
     """Rows that hold some values of a column, in order, the values, and their kind."""
-    numbers, kind = subject.numbers(j), "number"
-    if numbers is None:
-        numbers, kind = subject.dates(j), "date"
-    if numbers is not None and np.isfinite(numbers).any():
-        known = np.flatnonzero(np.isfinite(numbers))
-        places = known[np.unique(numbers[known], return_index=True)[1]]
+    read = subject.read(j)
+    if read.dtype.kind in "fM" and np.isfinite(read).any():
+        kind = "date" if read.dtype.kind == "M" else "number"
+        known = np.flatnonzero(np.isfinite(read))
+        places = known[np.unique(read[known], return_index=True)[1]]
         if len(places) <= _FEW_NUMBERS:
-            return places, tuple(numbers[places].tolist()), kind if len(places) > 2 else "category"
+            return places, tuple(read[places].tolist()), kind if len(places) > 2 else "category"
         # the ends of a long tail would squeeze the rest of the figure
-        order = known[np.argsort(numbers[known], kind="stable")]
+        order = known[np.argsort(read[known], kind="stable")]
         places = order[(np.linspace(0.02, 0.98, _MOST_VALUES) * (len(order) - 1)).round().astype(int)]
-        places = places[np.unique(numbers[places], return_index=True)[1]]
-        return places, tuple(numbers[places].tolist()), kind
+        places = places[np.unique(read[places], return_index=True)[1]]
+        return places, tuple(read[places].tolist()), kind
     cells = [None if is_missing(value) else str(value) for value in subject.rows.values(j)]
     counts = Counter(value for value in cells if value is not None)
     names = sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_LEVELS]
@@ -158,22 +161,3 @@ def _means(subject: Subject, samples: Array) -> Array:
     if probabilities is None:
         probabilities = subject.predict(samples)[:, None] == subject.classes
     return np.asarray(probabilities.mean(axis=0), dtype=float)
-
-
-def _sentences(columns: tuple[ColumnImportance, ...], error: float, task: str) -> tuple[str, ...]:
-    useful = [c for c in columns if c.increase > max(2 * c.std, 0.0)]
-    if not useful:
-        return ("No column clearly matters: shuffling any one of them changes the error no more than chance would.",)
-    first = useful[0]
-    if task == "classify":
-        what, change = "error rate", f"{percent(error)} to {percent(error + first.increase)}"
-    else:
-        what, change = "mean absolute error", f"{number(error)} to {number(error + first.increase)}"
-    sentences = [f"{first.column} matters most: shuffling its values raises the {what} from {change}."]
-    if len(useful) > 1:
-        sentences.append("Next: " + ", ".join(c.column for c in useful[1:4]) + ".")
-    idle = len(columns) - len(useful)
-    if idle:
-        makes = "makes" if idle == 1 else "make"
-        sentences.append(f"{idle} of {len(columns)} columns {makes} no difference beyond chance.")
-    return tuple(sentences)

@@ -143,7 +143,7 @@ def _page(findings: Findings, pictures: dict[str, Any], title: str | None, setti
     return environment.get_template("report.html").render(
         found=findings, pictures=pictures, title=title, settings=settings,
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"), version=__version__,
-        number_columns=_number_columns,
+        number_columns=_number_columns, percent=formatting.percent, number=formatting.number,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The rows of a table in the type that was given: an array, or a data frame of pandas or polars."""
+"""The rows of a table: an array, or a data frame."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import numpy as np
 
 from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.reporting.formatting import is_missing
-
-# Sparse samples are made dense for a report; beyond this many cells that would fill the memory.
-_MOST_CELLS = 50_000_000
 
 
 def sample_rows(positions: Any, limit: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
@@ -34,14 +31,9 @@ class TableRows:
     @classmethod
     def of(cls, X: Any) -> TableRows:
         """The rows of ``X``, a data frame or anything that becomes an array."""
-        if hasattr(X, "columns") and hasattr(X, "shape"):
+        if hasattr(X, "iloc"):
             return cls(X)
         if is_sparse(X):
-            if X.shape[0] * X.shape[1] > _MOST_CELLS:
-                raise ValueError(
-                    f"report: the sparse X has {X.shape[0]:,} x {X.shape[1]:,} cells, and a report looks at all of "
-                    f"them (at most {_MOST_CELLS:,}); give fewer rows."
-                )
             X = X.toarray()
         values = to_numpy(X)
         if values.ndim != 2:
@@ -54,7 +46,7 @@ class TableRows:
     @property
     def is_frame(self) -> bool:
         """Whether the columns have names of their own."""
-        return hasattr(self.data, "columns")
+        return hasattr(self.data, "iloc")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -65,7 +57,7 @@ class TableRows:
 
     @property
     def _at(self) -> Any:
-        """What takes positions of rows and columns: an attribute of pandas, or else the table itself."""
+        """What takes positions of rows and columns: an attribute of a data frame, or an array itself."""
         return getattr(self.data, "iloc", self.data)
 
     def take(self, positions: Any) -> TableRows:
@@ -82,20 +74,16 @@ class TableRows:
 
     def replaced(self, j: int, cells: Any) -> TableRows:
         """The same rows with other cells in column ``j``, in order."""
-        if self.is_frame and not hasattr(self.data, "iloc"):
-            return TableRows(self.data.with_columns(cells.alias(self.data.columns[j])))
+        data = self.data.copy()
         if self.is_frame:
-            data = self.data.copy(deep=False)
-            data.isetitem(j, cells.set_axis(data.index) if hasattr(cells, "set_axis") else cells)
+            data.isetitem(j, cells.set_axis(data.index))
         else:
-            data = self.data.copy()
             data[:, j] = cells
         return TableRows(data)
 
     def values(self, j: int) -> np.ndarray[Any, Any]:
         """Column ``j`` as an array of Python objects."""
-        cells = self.cells(j)
-        return np.array(cells.to_list() if hasattr(cells, "to_list") else list(cells), dtype=object)
+        return np.array(list(self.cells(j)), dtype=object)
 
     def numbers(self, j: int) -> np.ndarray[Any, Any] | None:
         """Column ``j`` as numbers with NaN for missing cells, or None where it holds anything else.
@@ -111,6 +99,5 @@ class TableRows:
             return None
 
     def label(self, position: int) -> str:
-        """What a row is called: its entry in the index of pandas, or its number from 0."""
-        index = getattr(self.data, "index", None)
-        return str(position if index is None or callable(index) else index[position])
+        """What a row is called: its entry in the index of a data frame, or its number from 0."""
+        return str(self.data.index[position] if self.is_frame else position)

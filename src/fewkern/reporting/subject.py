@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.base import is_pairwise, vectors_moved
 from fewkern.core.gaussians import GaussianExpansion
-from fewkern.plotting.fitted import as_numbers, ask, fitted_model, steps_of
+from fewkern.plotting.fitted import FittedModel, as_numbers, ask, fitted_model, steps_of
 from fewkern.reporting.formatting import is_missing
 from fewkern.reporting.rows import TableRows
 
@@ -73,17 +73,26 @@ class Subject:
         return as_numbers(data)
 
     @cached_property
-    def encoded(self) -> tuple[Array, tuple[str, ...]]:
-        """Features of all rows, and what the encoder warns of: it is asked once."""
+    def _encoded(self) -> tuple[FittedModel, tuple[str, ...]]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            samples = self.encode(self.rows)
-        return samples, tuple(dict.fromkeys(str(warning.message) for warning in caught))
+            found = fitted_model(self.model, self.given(self.rows))
+        return found, tuple(dict.fromkeys(str(warning.message) for warning in caught))
 
     @property
+    def fitted(self) -> FittedModel:
+        """The estimator inside, all rows as it sees them, and the names and units of their features."""
+        return self._encoded[0]
+
+    @property
+    def warned(self) -> tuple[str, ...]:
+        """What the encoder warns of."""
+        return self._encoded[1]
+
+    @cached_property
     def samples(self) -> Array:
         """All rows as the estimator inside sees them."""
-        return self.encoded[0]
+        return as_numbers(self.fitted.X)
 
     @cached_property
     def features(self) -> dict[int, Array]:
@@ -93,12 +102,11 @@ class Subject:
         """
         if self.core is self.model or len(self.inputs) == self.samples.shape[1] > _MOST_SHUFFLED:
             return {j: np.array([k]) for k, j in enumerate(self.inputs)}  # the columns themselves, or scaled ones
-        columns = getattr(self.encoder, "columns_", None)
-        if columns is None:
+        if self.encoder is None:
             found = self._shuffled_features()
         else:
-            ends = np.cumsum([len(column.features) for column in columns])
-            found = dict(zip(self.inputs, np.split(np.arange(ends[-1]), ends[:-1])))
+            every = np.arange(self.samples.shape[1])
+            found = {j: every[self.encoder.features_of(self.rows.names[j])] for j in self.inputs}
         varies = np.ptp(self.samples, axis=0) > 0
         return {j: features for j, features in found.items() if varies[features].any()}
 
@@ -131,34 +139,23 @@ class Subject:
             warnings.simplefilter("ignore", UserWarning)  # of the same cells
             return self.encode(self.rows.take(positions).replaced(j, self.rows.cells(j, others)))
 
-    def numbers(self, j: int) -> Array | None:
-        """Column ``j`` as numbers, NaN where a cell is missing; None where it holds anything else.
+    def read(self, j: int) -> Array:
+        """Column ``j`` as numbers, dates (NaN or NaT where a cell is missing), or cells of any kind.
 
-        Numbers may be written as text with a unit, if the encoder can read them.
+        Numbers and dates may be written as text, if the encoder can read them.
         """
-        found = self.rows.numbers(j)
-        if found is None and (cells := self._read_cells(j)) is not None and cells.dtype.kind in "iuf":
-            found = np.where(self._missing(j), np.nan, cells.astype(float))
+        found, name = self.rows.numbers(j), self.rows.names[j]
+        if found is not None:
+            return found
+        if hasattr(self.encoder, "cells") and j in self.features:
+            is_date = any(column.name == name and hasattr(column, "parts") for column in self.encoder.columns_)
+            found = np.array(self.encoder.cells(self.samples)[name], dtype="datetime64[us]" if is_date else None)
+        else:
+            found = np.array(self.rows.cells(j))
+        if found.dtype.kind in "iufM":
+            missing = np.array([is_missing(value) for value in self.rows.values(j)])
+            found = np.where(missing, np.datetime64("NaT") if found.dtype.kind == "M" else np.nan, found)
         return found
-
-    def dates(self, j: int) -> Array | None:
-        """Column ``j`` as days since 1970-01-01, NaN where a cell is missing; None where it does not hold dates."""
-        cells, columns = self._read_cells(j), getattr(self.encoder, "columns_", ())
-        if cells is None or not any(c.name == self.rows.names[j] and hasattr(c, "parts") for c in columns):
-            cells = getattr(self.rows.cells(j), "to_numpy", lambda: np.empty(0))()
-            if cells.dtype.kind != "M":
-                return None
-        days = np.array(cells, dtype="datetime64[us]")
-        return np.where(np.isnat(days) | self._missing(j), np.nan, days.astype(float) / 86_400_000_000)
-
-    def _read_cells(self, j: int) -> Array | None:
-        """The cells of column ``j`` as the encoder reads them, if it can turn features back into cells."""
-        if not hasattr(self.encoder, "cells") or j not in self.features:
-            return None
-        return np.asarray(self.encoder.cells(self.samples)[self.rows.names[j]])
-
-    def _missing(self, j: int) -> Array:
-        return np.array([is_missing(value) for value in self.rows.values(j)])
 
     @property
     def used(self) -> tuple[int, ...]:
@@ -178,39 +175,26 @@ class Subject:
         """Whether the vectors were moved, so that they are no longer samples."""
         return vectors_moved(self.core)
 
-    @property
-    def held_samples(self) -> tuple[Array, Array]:
-        """Samples of the fit that the model holds, and all rows, as they can be compared: prepared, if the model does.
-
-        The samples are the vectors, or if these were moved, those of the novelty.
-        """
-        expansion, novelty = self.core.expansion_, getattr(self.core, "novelty_", None)
-        preparation, kept = None, self.vectors
-        if self.moved:
-            preparation, kept = (None, kept[:0]) if novelty is None else (novelty.preparation, novelty.basis.vectors)
-        elif isinstance(expansion, GaussianExpansion):
-            preparation, kept = expansion.basis.preparation, expansion.basis.vectors
-        if preparation is None:
-            return as_numbers(kept), self.samples
-        own = to_numpy(kept)  # the rows in the same precision
-        return as_numbers(own), as_numbers(preparation.like(own)(self.samples.astype(own.dtype)))
-
     @cached_property
     def held_rows(self) -> list[int | None]:
-        """The row that every sample is that the model holds; None where it is none of them."""
-        held, samples = (rows + 0.0 for rows in self.held_samples)  # no negative zeros
-        known: dict[bytes, int] = {}
-        for place, row in enumerate(samples):
-            known.setdefault(row.tobytes(), place)
-        return [known.get(row.tobytes()) for row in held]
+        """The row of every sample of the fit that the model holds; None where it is none of them.
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features that the estimator inside sees; those of the columns where it sees these."""
-        count = self.vectors.shape[1]
-        if count == len(self.inputs):
-            return tuple(self.rows.names[j] for j in self.inputs)
-        return tuple(fitted_model(self.model).names)
+        The samples are the vectors, or if these were moved, those of the novelty. They are compared as they are
+        prepared, if the model does that.
+        """
+        expansion, novelty = self.core.expansion_, getattr(self.core, "novelty_", None)
+        preparation, held, samples = None, self.vectors, self.samples
+        if self.moved:
+            preparation, held = (None, held[:0]) if novelty is None else (novelty.preparation, novelty.basis.vectors)
+        elif isinstance(expansion, GaussianExpansion):
+            preparation, held = expansion.basis.preparation, expansion.basis.vectors
+        if preparation is not None:
+            held = to_numpy(held)  # the rows in the same precision
+            samples = preparation.like(held)(samples.astype(held.dtype))
+        known: dict[bytes, int] = {}
+        for place, row in enumerate(as_numbers(samples) + 0.0):  # no negative zeros
+            known.setdefault(row.tobytes(), place)
+        return [known.get(row.tobytes()) for row in as_numbers(held) + 0.0]
 
     def ask(self, method: str, samples: Array, **given: Any) -> Array:
         """What a method of the estimator inside returns for features of rows."""
@@ -248,12 +232,7 @@ def subject_of(model: Any, X: Any, y: Any = None) -> Subject:
     model = getattr(model, "best_estimator_", model)
     core = _checked_core(model)
     task = getattr(model, "task_", None) or _task(core)
-    if X is None:
-        raise ValueError(
-            "report: X is None, but a report looks at the model and at rows of its table; give the rows that it was "
-            "fitted to, or new ones."
-        )
-    target, y, X = _target(model, task, X, y)
+    target, y, X = _target(model, task, X.to_pandas() if hasattr(X, "to_pandas") else X, y)
     rows = TableRows.of(X)
     if not len(rows):
         raise ValueError("report: X has no row; give the rows that the model was fitted to, or new ones.")
@@ -321,7 +300,7 @@ def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any
             )
         # as the model itself would predict them: a class may be text in one table and a number in another
         y = model.truth(X) if predicts and hasattr(model, "truth") else X[name]
-        X = X.drop(columns=[name]) if hasattr(X, "iloc") else X.drop(name)
+        X = X.drop(columns=[name])
     if y is None and predicts:
         raise ValueError(
             "report: y is None, but this model predicts a target, and a report compares its predictions with the "
@@ -334,19 +313,13 @@ def _target(model: Any, task: str, X: Any, y: Any) -> tuple[str | None, Any, Any
 
 def _inputs(model: Any, core: Any, rows: TableRows) -> tuple[int, ...]:
     """Positions of the columns that the model is given, in its order."""
-    if hasattr(model, "encoder_"):
-        names = model.encoder_.columns
-    else:
-        first = _first_step(model)
-        names = getattr(first, "feature_names_in_", None)
-        count = getattr(first, "n_features_in_", getattr(core, "n_features_in_", None))
-        if names is None or not rows.is_frame:
-            if count is not None and count != len(rows.names):
-                raise ValueError(
-                    f"report: X has {len(rows.names)} columns, but the model was fitted to {count}; give the same "
-                    "columns."
-                )
-            return tuple(range(len(rows.names)))
+    first, is_table = _first_step(model), hasattr(model, "encoder_")
+    names = model.encoder_.columns if is_table else getattr(first, "feature_names_in_", None)
+    if names is None or not (rows.is_frame or is_table):
+        n, count = len(rows.names), getattr(first, "n_features_in_", getattr(core, "n_features_in_", None))
+        if count not in (None, n):
+            raise ValueError(f"report: X has {n} columns, but the model was fitted to {count}; give the same columns.")
+        return tuple(range(n))
     absent = [str(name) for name in names if str(name) not in rows.names]
     if absent:
         shown = ", ".join(map(repr, absent[:5])) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.preprocessing import scale
 
 from fewkern.arrays.namespace import Array, to_numpy
@@ -16,12 +16,11 @@ from fewkern.plotting.density import mixture_in_units
 from fewkern.reporting.comparison import normal_log_density
 from fewkern.reporting.evaluation import EACH_ROW, ReportSettings, relation, try_out
 from fewkern.reporting.formatting import number, percent, plural
-from fewkern.reporting.kept import in_units
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
-# Neighbors whose mean is the way back from components to columns, and those that vote on a class.
-_MEAN_OF, _VOTES = 10, 5
+# Neighbors whose mean is the way back from components to columns.
+_MEAN_OF = 10
 _MOST_ROWS = 3000
 _MOST_COMPONENTS = 4
 _MOST_WORST = 10
@@ -33,14 +32,10 @@ class Reduction:
 
     how: str
     """How the rows of the trial relate to the model, as in :class:`~fewkern.reporting.evaluation.Predictions`."""
-    components: Array
-    """Components of all rows, at most the first four, shape ``(n, k)``."""
     total: int
     """Number of components."""
     carried: tuple[tuple[str, float], ...]
     """Share of the differences between rows that can be recovered: this model, linear components."""
-    accuracy: tuple[tuple[str, float], ...]
-    """Share of rows whose class its nearest rows name, where classes were given: on components, on all columns."""
     columns: tuple[str, ...]
     correlations: Array
     """Correlations of columns (features, where a column becomes several) with components, shape ``(d, k)``."""
@@ -62,8 +57,9 @@ def reduction(subject: Subject, settings: ReportSettings) -> Reduction:
     train, test = _parts(train, test, settings.random_state)
     X = scale(subject.samples)
     T = to_numpy(model.core.expansion_(model.samples))
-    k = T.shape[1]
-    plain = PCA(min(k, *X[train].shape)).fit(X[train]).transform(X) if k else T
+    if not T.shape[1]:
+        raise ValueError("report: the model has no component, so there is nothing to report.")
+    plain = PCA(min(T.shape[1], *X[train].shape)).fit(X[train]).transform(X)
     back, other = (_recover(Z[train], X[train], Z[test]) for Z in (T, plain))
     total = float(((X[test] - X[train].mean(axis=0)) ** 2).sum())
     own_share, other_share = (
@@ -75,12 +71,11 @@ def reduction(subject: Subject, settings: ReportSettings) -> Reduction:
     miss = np.sqrt(((X[test] - back) ** 2).mean(axis=1))
     worst = tuple((int(test[i]), float(miss[i])) for i in np.argsort(-miss, kind="stable")[:_MOST_WORST])
     weights = getattr(subject.core, "components_", None)
-    accuracy = _accuracies(subject, T, X, train, test)
     return Reduction(
-        how, shown, own.shape[1], carried, accuracy, subject.feature_names,
-        X.T @ scale(shown) / len(X) if shown.shape[1] else np.zeros((X.shape[1], 0)),
+        how, own.shape[1], carried, tuple(subject.fitted.labels),
+        X.T @ scale(shown) / len(X),
         None if weights is None else to_numpy(weights).astype(float)[:_MOST_COMPONENTS].T, worst,
-        _reduction_sentences(own.shape[1], X.shape[1], carried, accuracy),
+        _reduction_sentences(own.shape[1], X.shape[1], carried),
     )  # fmt: skip
 
 
@@ -96,39 +91,17 @@ def _parts(train: Array, test: Array, seed: int) -> tuple[Array, Array]:
 
 def _recover(T: Array, X: Array, new: Array) -> Array:
     """Rows from components: the mean of the rows with the nearest components."""
-    if not T.shape[1]:
-        return np.broadcast_to(X.mean(axis=0), (len(new), X.shape[1]))
     return np.asarray(KNeighborsRegressor(min(_MEAN_OF, len(T))).fit(T, X).predict(new))
 
 
-def _accuracies(subject: Subject, T: Array, X: Array, train: Array, test: Array) -> tuple[tuple[str, float], ...]:
-    y = subject.truth
-    if y is None or not T.shape[1] or len(set(y.tolist())) > max(2, len(y) // 5):
-        return ()
-    votes = min(_VOTES, len(train))
-    return tuple(
-        (name, float(KNeighborsClassifier(votes).fit(Z[train], y[train]).score(Z[test], y[test])))
-        for name, Z in (("on the components", T), ("on all columns", X))
-    )
-
-
-def _reduction_sentences(k: int, d: int, carried: Any, accuracy: Any) -> tuple[str, ...]:
-    if not k:
-        return ("The model found no component.",)
-    own, plain = (max(share, 0.0) for _, share in carried)
+def _reduction_sentences(k: int, d: int, carried: Any) -> tuple[str, ...]:
+    own, plain = (percent(max(share, 0.0), 0) for _, share in carried)
     them, linear = ("it", "One linear component") if k == 1 else ("them", "As many linear components")
     instead = f"{plural(k, 'component')} in place of {plural(d, 'feature')}"
-    sentences = [
-        f"{instead}: {percent(own, 0)} of the variance can be recovered from {them}.",
-        f"{linear} (PCA) would give {percent(plain, 0)}.",
-    ]
-    if accuracy:
-        (_, few), (_, full) = accuracy
-        sentences.append(
-            f"A nearest-neighbor classifier is right for {percent(few, 0)} of these rows on the components, and for "
-            f"{percent(full, 0)} on all columns."
-        )
-    return tuple(sentences)
+    return (
+        f"{instead}: {own} of the variance can be recovered from {them}.",
+        f"{linear} (PCA) would give {plain}.",
+    )
 
 
 @dataclass(frozen=True)
@@ -142,18 +115,14 @@ class DensityShape:
     """One per column of the mixture."""
     samples: Array
     """Some rows, in the same units."""
-    gain: tuple[float, float, float]
-    """Mean log density of rows that were held out, less that of one normal distribution; and its 95% interval."""
-    rows: int
-    """Rows that the gain is the mean of."""
+    times: tuple[float, float, float]
+    """How many times as probable rows are as under one normal distribution, on (geometric) average; its 95% interval.
+
+    The rows were held out.
+    """
     lowest: tuple[tuple[int, float], ...]
     """Rows of least density: position, and log density."""
     sentences: tuple[str, ...]
-
-    @property
-    def times(self) -> float:
-        """How many times as probable a row is as under one normal distribution, on (geometric) average."""
-        return _times(self.gain[0])
 
 
 def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
@@ -165,31 +134,22 @@ def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
     X = model.samples
     own = to_numpy(model.core.expansion_.log_density(X[test]))
     gaps = own - normal_log_density(X[learn], X[test])
-    gain = (float(gaps.mean()), *EACH_ROW.interval(gaps))
-    mixture = subject.core.expansion_.like(np.empty(0))
-    found = in_units(subject)
-    mixture = mixture if found is None else mixture_in_units(mixture, found)
-    samples = subject.samples if found is None else found.given_units(subject.samples)
+    mean, low, high = np.exp(np.minimum((gaps.mean(), *EACH_ROW.interval(gaps)), 500.0)).tolist()
+    mixture = mixture_in_units(subject.core.expansion_.like(np.empty(0)), subject.fitted)
+    samples = subject.fitted.given_units(subject.samples)
     log_density = mixture.log_density(samples)
     order = np.argsort(np.where(complete, log_density, np.inf), kind="stable")[:_MOST_WORST]
     lowest = tuple((int(i), float(log_density[i])) for i in order)
     some = np.flatnonzero(complete)[:: max(1, int(complete.sum()) // _MOST_ROWS)]
-    names = subject.feature_names
-    if found is None:
-        names = tuple(f"{name} (standardized)" for name in names)
-    sentences = _density_sentences(gain, len(test), how, mixture.n_vectors)
-    return DensityShape(how, mixture, names, samples[some], gain, len(test), lowest, sentences)
+    sentences = _density_sentences((mean, low, high), len(test), how, mixture.n_vectors)
+    return DensityShape(how, mixture, tuple(subject.fitted.labels), samples[some], (mean, low, high), lowest, sentences)
 
 
-def _density_sentences(gain: tuple[float, float, float], n: int, how: str, kernels: int) -> tuple[str, ...]:
-    mean, low, high = (number(_times(value)) for value in gain)
-    chance = "; the difference may be chance" if gain[1] <= 0 <= gain[2] else ""
+def _density_sentences(times: tuple[float, float, float], n: int, how: str, kernels: int) -> tuple[str, ...]:
+    chance = "; the difference may be chance" if times[1] <= 1 <= times[2] else ""
+    mean, low, high = map(number, times)
     rows, interval = f"the {plural(n, 'row')} {relation(how)}", f"(95% CI {low} to {high}{chance})"
     return (
         f"On average, {rows} are {mean} times as probable as under a single normal distribution {interval}.",
         f"The density is a mixture of {plural(kernels, 'kernel')}.",
     )
-
-
-def _times(log_ratio: float) -> float:
-    return float(np.exp(min(log_ratio, 500.0)))
