@@ -98,22 +98,6 @@ def test_no_admissible_candidate_ends_the_path():
     assert (len(found.mixture.rows), found.stop) == (1, Stop.EXHAUSTED)
 
 
-def test_joint_refit_lowers_the_distance_and_stays_on_the_simplex(data):
-    problem, target = data
-    X, w = problem.Z, problem.w
-    first = _fit(data)
-    better = constrained.refit_jointly(*data, first.mixture)
-
-    def loss(fit):
-        D = ((X[:, None] - X[fit.rows][None]) ** 2).sum(-1)
-        F = (UNIT / fit.bandwidths) ** 2 * np.exp(-D / (2 * fit.bandwidths**2))
-        return np.sum(w * (target - F @ fit.weights) ** 2)
-
-    assert loss(better) < loss(first.mixture)
-    assert abs(better.weights.sum() - 1) < 1e-12
-    assert np.all(better.weights > 0)
-
-
 def test_default_gamma():
     assert constrained.default_gamma(1) == 3.0
     assert constrained.default_gamma(2) == pytest.approx(2.437, abs=1e-3)

@@ -28,7 +28,6 @@ DENSITIES = {
     "ml-bic": ForwardDensity(cv=None, scale="none", max_vectors=3),
     "paper": ForwardConstrainedDensity(scale="none"),
     "paper-abs": ForwardConstrainedDensity(scale="none", bandwidth_rule="abs"),
-    "refit": ForwardConstrainedDensity(refit=True, scale="none"),
     "rsde": ReducedSetDensity(bandwidth="silverman", scale="none"),
     "skd": OrthogonalForwardDensity(scale="none"),
     "sdc": OrthogonalForwardDensity(target="distribution", scale="none"),

@@ -1,7 +1,6 @@
 r"""The quadratic programme on the simplex, :math:`\min_g \tfrac12 g'Bg - v'g,\; g \ge 0,\; 1'g = 1`, and RSDE.
 
-It gives the weights of every density that fits them jointly: reduced sets (RSDE), SKD, and the refits of forward
-regression, by an exact active set. RSDE is the programme on all candidates,
+It gives the weights of every density that fits them jointly, reduced sets (RSDE) and SKD, by an exact active set. RSDE is the programme on all candidates,
 
 .. math:: B_{ij} = K(x_i, x_j, \sqrt2\sigma), \qquad v_j = \sum_i w_i K(x_i, x_j, \sigma) .
 """
@@ -27,8 +26,6 @@ CV_PARZEN_BANDWIDTHS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
 _ONE_SYSTEM_KERNELS = 64
 # A reduced gradient above minus this number, relative to the size of ``B`` and ``v``, counts as zero.
 _RELATIVE_GRADIENT_TOL = 1e-10
-# A kernel of less weight after a joint fit leaves.
-LEAST_WEIGHT = 1e-8
 
 
 @dataclass(frozen=True)
