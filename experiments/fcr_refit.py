@@ -1,4 +1,4 @@
-"""FCR-SDC with a refit: the kernels that the paper's algorithm selects, their weights and bandwidths fitted together."""
+"""FCR-SDC, refitted: weights and bandwidths of the kernels that the paper's algorithm selects, fitted together."""
 
 from __future__ import annotations
 

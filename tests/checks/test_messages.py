@@ -139,7 +139,7 @@ def test_kernel_values_whose_squares_are_no_numbers():
 
 def test_densities_out_of_range():
     density = fewkern.ParzenDensity()
-    assert 'with scale="std" the samples must differ by numbers between' in message_of(density.fit, X * 1e-310)
+    assert 'with scale="std" the spreads of the features must lie between' in message_of(density.fit, X * 1e-310)
     density = fewkern.ParzenDensity(scale="none")
     assert 'use scale="std"' in message_of(density.fit, X * 1e150)
     assert "between 3e-18 and 3e+17" in message_of(density.fit, (X * 1e-30).astype(np.float32))

@@ -57,7 +57,8 @@ def test_a_joint_refit_lowers_the_distance_to_parzens_estimate():
         D = ((X[:, None] - mixture.centers[None]) ** 2).sum(-1)
         return np.sum((target - problem.kernel(D, mixture.bandwidths) @ mixture.weights) ** 2)
 
-    paper, refitted = forward_constrained(problem, target, ConstrainedRules(2.0)).mixture, forward_refitted(problem, 2.0)
+    paper = forward_constrained(problem, target, ConstrainedRules(2.0)).mixture
+    refitted = forward_refitted(problem, 2.0)
     assert distance(refitted) < distance(paper)
     assert set(refitted.rows) <= set(paper.rows)
     assert refitted.weights.sum() == pytest.approx(1, abs=1e-12)

@@ -1,6 +1,7 @@
 r"""The quadratic programme on the simplex, :math:`\min_g \tfrac12 g'Bg - v'g,\; g \ge 0,\; 1'g = 1`, and RSDE.
 
-It gives the weights of every density that fits them jointly, reduced sets (RSDE) and SKD, by an exact active set. RSDE is the programme on all candidates,
+It gives the weights of every density that fits them jointly, reduced sets (RSDE) and SKD, by an exact active set. RSDE
+is the programme on all candidates,
 
 .. math:: B_{ij} = K(x_i, x_j, \sqrt2\sigma), \qquad v_j = \sum_i w_i K(x_i, x_j, \sigma) .
 """
