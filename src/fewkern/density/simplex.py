@@ -23,8 +23,6 @@ from fewkern.density.problem import DensityProblem, RoundMixture, squared_distan
 
 # Bandwidths that the cross-validation of RSDE compares, in Parzen bandwidths.
 CV_PARZEN_BANDWIDTHS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
-# Up to this many kernels, usually all of them keep a weight, and one linear system is the solution.
-_ONE_SYSTEM_KERNELS = 64
 # A reduced gradient above minus this number, relative to the size of ``B`` and ``v``, counts as zero.
 _RELATIVE_GRADIENT_TOL = 1e-10
 
@@ -126,10 +124,6 @@ def active_set(B: Array, v: Array) -> SimplexSolution:
     scale = float(np.mean(np.diagonal(B)))
     # A constant added to v does not change the solution; without it the sizes below are those of the problem.
     given, B, v = (B, v), B / scale, (v - np.mean(v)) / scale
-    if len(v) <= _ONE_SYSTEM_KERNELS:
-        g = _minimize_on_support(B, v)
-        if bool(np.all(g > 0)) and optimality_gap(B, v, g / np.sum(g)) <= _RELATIVE_GRADIENT_TOL:
-            return SimplexSolution.of(*given, g / np.sum(g), 1, Stop.CONVERGED)
     size, corners = _size(B, v), 0.5 * np.diagonal(B) - v
     S, g, used = [int(np.argmin(corners))], np.ones(1), 0
     value = float(corners[S[0]])
