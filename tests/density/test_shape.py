@@ -31,16 +31,6 @@ def test_the_shape_is_the_covariance_inside_the_kernels():
     np.testing.assert_allclose(growth.problem.Z, growth.given.Z @ growth.to_round, atol=1e-8)
 
 
-def test_em_with_a_shape_never_lowers_the_likelihood():
-    growth = ShapedGrowth(_problem(_lumps(300)), 0.01)
-    mixture, values = growth.entered(), []
-    for _ in range(30):
-        mixture, value = growth._iterate(mixture)
-        values.append(value)
-    assert np.all(np.diff(values) > -1e-3)
-    assert values[-1] > values[0] + 0.05
-
-
 def test_correlated_columns_get_a_shape_and_independent_ones_none():
     X, T = _lumps(400), _lumps(2000, seed=1)
     shaped, plain = ForwardDensity().fit(X), ForwardDensity(scale="std").fit(X)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import MultiTaskLasso
 
 from fewkern.core.path import Stop
 from fewkern.datasets import make_banana, make_ringnorm, make_waveform
@@ -23,34 +22,6 @@ def problem(n=80, width=1.5, seed=0, targets=1):
         return K, kfd.targets(y)[:, None]
     Y = np.column_stack([np.sin(X[:, 0] * (j + 1)) + X[:, 1] / (j + 1) for j in range(targets)])
     return K, Y - Y.mean(axis=0)
-
-
-@pytest.mark.parametrize("rho", [0.3, 0.03, 0.003])
-def test_q1_is_the_lasso(rho):
-    K, Y = problem(n=30, width=0.3)
-    fit = helpers.fit(K, Y, penalty=rho, q=1)
-    assert fit.ending.stop == Stop.CONVERGED
-    assert fit.ending.reached <= 1e-7
-    oracle = kfd.coordinate_descent(K, Y, rho, penalize_bias=False)
-    ours = kfd.objective(K, Y, dense(fit, K.shape[1]), rho, 1, False)
-    theirs = kfd.objective(K, Y, oracle, rho, 1, False)
-    assert fit.objective == pytest.approx(ours, rel=1e-10)
-    assert ours <= theirs * (1 + 1e-9)
-    # collinear columns: the function is determined better than its coefficients
-    np.testing.assert_allclose(
-        kfd.augmented(K) @ dense(fit, K.shape[1]), kfd.augmented(K) @ oracle, atol=1e-4 * np.abs(Y).max()
-    )
-
-
-def test_q1_several_targets_is_the_group_lasso():
-    K, Y = problem(n=60, targets=3)
-    fit = helpers.fit(K, Y, penalty=0.01, q=1)
-    sk = MultiTaskLasso(alpha=0.01, tol=1e-10, max_iter=100_000).fit(K, Y)
-    theirs = np.vstack([sk.intercept_, sk.coef_.T])
-    best = kfd.objective(K, Y, theirs, 0.01, 1, penalize_bias=False)
-    assert fit.objective == pytest.approx(kfd.objective(K, Y, dense(fit, 60), 0.01, 1, False), rel=1e-9)
-    assert fit.objective <= best * (1 + 2e-5)
-    assert len(fit.support) < 60
 
 
 @pytest.mark.parametrize("q", [0.3, 0.5, 0.8, 1.5, 2.0])
