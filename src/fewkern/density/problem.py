@@ -84,9 +84,9 @@ class DensityProblem:
     edges: tuple[Edge, ...] = ()
 
     @classmethod
-    def of(cls, Z: Array, w: Array, unit: float = 1.0) -> DensityProblem:
+    def of(cls, Z: Array, w: Array, unit: float = 1.0, edges: tuple[Edge, ...] = ()) -> DensityProblem:
         """Every sample is a candidate; the weights are normalized."""
-        return cls(Z, w / np.sum(w), np.arange(len(Z)), unit)
+        return cls(Z, w / np.sum(w), np.arange(len(Z)), unit, edges)
 
     @property
     def n(self) -> int:
@@ -163,7 +163,7 @@ class DensityProblem:
         The weights are normalized again.
         """
         rows = np.asarray(rows)
-        whole = replace(DensityProblem.of(self.Z[rows], self.w[rows], self.unit), edges=self.edges)
+        whole = DensityProblem.of(self.Z[rows], self.w[rows], self.unit, self.edges)
         kept = np.flatnonzero(np.isin(rows, self.candidates, assume_unique=True))
         return replace(whole, candidates=kept) if len(kept) else whole
 
@@ -261,7 +261,7 @@ class Scaling:
         """The samples as the algorithms take them."""
         X, w = _double(samples)
         edges = edges_of(self.bounds, self.periods, self.mean, self.transform)
-        return replace(DensityProblem.of(self.apply(X), w), edges=edges)
+        return DensityProblem.of(self.apply(X), w, edges=edges)
 
     def mixture(self, found: RoundMixture, samples: Samples) -> KernelMixture:
         """The density in the units of the data; centers that are samples equal those samples exactly."""

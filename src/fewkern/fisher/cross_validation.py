@@ -106,7 +106,8 @@ def select_setting(
         Called with the number of paths done.
     """
     grid, family = class_grid(samples, kernel, plan.seed), plan.family
-    settings = family.settings(kernel_scale(samples, grid.kernels[0]), targets.relative_scale)
+    # the scale of equal classes is their number
+    settings = family.settings(kernel_scale(samples, grid.kernels[0]), targets.scale / targets.n_classes)
     if not plan.folds:
         k, setting = len(grid) // 2, settings[family.default]
         candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)

@@ -164,6 +164,12 @@ def _signed_support(active: ActiveSet, lam: float) -> ActiveSet:
     return active
 
 
+def majorize_step(active: ActiveSet, lam: float, q: float) -> ActiveSet:
+    r"""(8): :math:`\Psi (\Psi G \Psi + \rho N q I)^{-1} \Psi \tilde K' Y`, :math:`\Psi = diag |\Omega_i|^{(2-q)/2}`."""
+    psi = (row_norms(active.W) ** ((2.0 - q) / 2))[:, None]
+    return active.at(psi * solve_shifted(psi * active.G * psi.T, psi * active.B, lam * q))
+
+
 def _row_support(active: ActiveSet, lam: float, tol: float) -> tuple[ActiveSet, bool]:
     """Minimize over the active rows (group lasso): steps of (8) with q = 1, sweeps over single rows, extrapolation.
 
@@ -175,8 +181,7 @@ def _row_support(active: ActiveSet, lam: float, tol: float) -> tuple[ActiveSet, 
     for turn in range(MAX_ITERATIONS):
         if not active.size:
             return active, True
-        root = np.sqrt(row_norms(active.W))[:, None]
-        active = active.at(root * solve_shifted(root * active.G * root.T, root * active.B, lam))
+        active = majorize_step(active, lam, 1.0)
         count = active.size
         if turn % _STEPS_PER_SWEEP == _STEPS_PER_SWEEP - 1:
             active = _sweep_rows(active, lam)
