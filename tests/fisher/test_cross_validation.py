@@ -154,7 +154,13 @@ def test_width_and_setting_are_chosen_by_the_folds(family):
     assert found.trace.error[k, s] == found.trace.error.min()
     assert steps == list(range(1, len(compared) + 2))
     alone = cross_validate(samples, found.candidates, family, found.trace.axes[family.axis], folds)
-    np.testing.assert_array_equal(alone.errors, found.trace.error[k, : len(alone.errors)])
+    count, e = len(alone.errors), alone.errors
+    np.testing.assert_array_equal(e, found.trace.error[k, :count])
+    np.testing.assert_allclose(found.trace.spread[k, :count], np.sqrt(e * (1 - e) / 90))
+    if family.axis == "alpha":
+        np.testing.assert_array_equal(found.trace.size[k, :count], alone.sizes)
+    else:
+        assert found.trace.size is None
 
 
 def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():

@@ -63,6 +63,7 @@ def test_the_model_that_predicts_minimizes_the_objective_of_the_paper(q):
 
 def test_forward_selection_is_least_squares_on_its_columns():
     model = ForwardKernelFisher().fit(X, Y)
+    assert model.path_.axes["n_vectors"][-1] == 100
     K = kfd.augmented(model.kernel_(X, model.vectors_))
     omega = np.linalg.lstsq(K, kfd.targets(Y), rcond=None)[0]
     assert_proportional(model, omega[1:])

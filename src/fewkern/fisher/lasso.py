@@ -192,7 +192,7 @@ def _row_support(active: ActiveSet, lam: float, tol: float) -> tuple[ActiveSet, 
         if len(past) > _ANDERSON_STEPS:
             ahead = active.at(_extrapolate(past))
             value_ahead = ahead.objective(lam, 1.0)
-            if value_ahead < value and np.all(row_norms(ahead.W) > 0):
+            if value_ahead < value:
                 active, value = ahead, value_ahead
             past = [active.W]
         gap = duality_gap(active, active.B - active.G @ active.W, value, lam)

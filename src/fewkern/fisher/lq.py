@@ -217,9 +217,7 @@ def _alive(active: ActiveSet, value: float, lam: float, q: float) -> Array:
     only falls.
     """
     size = row_norms(active.W)
-    if q > 1:
-        return size >= 0
-    if q == 1:
+    if q >= 1:
         return size > 0
     norm = np.sqrt(active.norms)
     bound = size ** (1.0 - q) * norm * (math.sqrt(2.0 * value) + norm * size)

@@ -268,10 +268,7 @@ class ActiveSet:
         """``J`` of (5)."""
         W = self.W
         fit = self.problem.square + float(np.sum(W * (self.G @ W - 2.0 * self.B)))
-        norms = row_norms(W)
-        # the square root and the absolute value are much cheaper than a general power
-        powers = norms if q == 1 else np.sqrt(norms) if q == 0.5 else norms**q
-        return max(fit, 0.0) / 2 + lam * float(np.sum(powers))
+        return max(fit, 0.0) / 2 + lam * float(np.sum(row_norms(W) ** q))
 
 
 def penalized_problem(K: Array, Y: Array, weights: Array | None = None) -> PenalizedProblem:
