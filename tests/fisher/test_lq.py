@@ -5,7 +5,7 @@ import pytest
 
 from fewkern.core.path import Stop
 from fewkern.datasets import make_banana, make_ringnorm, make_waveform
-from fewkern.fisher.lq import lq_path, max_penalty
+from fewkern.fisher.lq import lq_path
 from fewkern.fisher.problem import penalized_problem
 from fewkern.kernels import Gaussian
 from tests.fisher import helpers
@@ -83,13 +83,6 @@ def test_path_is_exact_at_every_penalty():
             alone = helpers.fit(K, Y, penalty=rho, q=q)
             assert fit.setting == rho
             assert fit.objective == pytest.approx(alone.objective, rel=2e-3 if q < 1 else 1e-7)
-
-
-def test_max_penalty_is_where_the_first_sample_appears():
-    K, Y = problem()
-    top = max_penalty(penalized_problem(K, Y))
-    assert helpers.fit(K, Y, penalty=1.0001 * top, q=1).size == 0
-    assert len(helpers.fit(K, Y, penalty=0.999 * top, q=1).support) >= 1
 
 
 def test_zero_solution_predicts_the_mean():

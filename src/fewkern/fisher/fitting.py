@@ -214,11 +214,11 @@ def fit_posterior(held_out: HeldOut, targets: FisherTargets) -> ClassScores | No
 
 
 def _rising_directions(held_out: Array, samples: Samples, targets: FisherTargets) -> Array:
-    """Orthonormal directions ``(C - 1, r)`` in which held-out values rise with the targets; the identity if all do.
+    """Orthonormal directions ``(C - 1, r)`` in which held-out values rise with the targets.
 
     They belong to the positive eigenvalues of the symmetric part of the covariance of the two.
     """
     mean = (samples.weights @ held_out) / np.sum(samples.weights)
     A = (samples.weights[:, None] * (held_out - mean)).T @ targets.rows(samples.codes)
     values, vectors = np.linalg.eigh((A + A.T) / 2)
-    return np.eye(len(values), dtype=held_out.dtype) if np.all(values > 0) else vectors[:, values > 0]
+    return vectors[:, values > 0]
