@@ -29,7 +29,7 @@ def refit_jointly(problem: DensityProblem, target: Array, mixture: RoundMixture)
     """All weights by the simplex programme on the same least squares, then bandwidth steps, each with a refit."""
     # Paper: the mixing number of a step is never revised. We: weights and bandwidths of all kernels together, because
     # the selection is kept and the error falls.
-    rows, bandwidths = mixture.rows, np.array(mixture.bandwidths)
+    rows, bandwidths = np.asarray(mixture.rows), np.array(mixture.bandwidths)
     D = squared_distances(problem.Z, mixture.centers)
     for sweep in range(_SWEEPS + 1):
         F, w = problem.kernel(D, bandwidths), problem.w

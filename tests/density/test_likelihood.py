@@ -106,7 +106,7 @@ def test_size_by_held_out_likelihood():
     assert path.setting["n_vectors"] == next(k + 1 for k in range(len(error)) if error[k] - error[best] <= allowed[k])
 
 
-def test_kernels_hardly_anybody_answers_for_stay_where_they_are():
+def test_kernels_without_responsibility_stay_where_they_are():
     problem = _data()
     far = RoundMixture(np.array([[0.0, 0.0], [1e6, 1e6]]), np.array([1.0, 2.0]), np.array([0.5, 0.5]))
     found = likelihood.expectation_maximization(problem, far, 0.1, 1).mixture
