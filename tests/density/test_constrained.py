@@ -69,6 +69,10 @@ def test_a_bandwidth_stays_within_its_bounds(data, rule, monkeypatch):
             assert 0.02 * UNIT <= found <= (1e3 if rule == "safe" else 1e15) * UNIT
 
 
+def test_default_gamma():
+    assert [constrained.default_gamma(m) for m in (1, 2, 100)] == pytest.approx([3.0, 2.437, 1.25], abs=1e-3)
+
+
 def test_a_candidate_that_one_sample_decides_is_not_admissible():
     """``h = 1`` where only one sample sees a difference between the model and the candidate."""
     y, target, w = np.array([1.0, 0.5, 0.2]), np.array([0.8, 0.4, 0.3]), np.full(3, 1 / 3)

@@ -210,14 +210,11 @@ class DensityProblem:
 
 def paired_errors(terms: Sequence[Array], w: Array) -> tuple[Array, Array]:
     """Weighted means of several rows of ``terms``, and the standard errors of their differences to the least."""
-    means = np.array([w @ t for t in terms])
-    best = terms[int(np.argmin(means))]
-    spread = []
-    for t in terms:
-        gap = t - best
-        gap = gap - float(w @ gap)
-        spread.append(math.sqrt(float(w @ (gap * gap)) * float(np.sum(w * w))))  # the last factor is 1 / N_eff
-    return means, np.array(spread)
+    T = np.stack(terms)
+    means = T @ w
+    gap = T - T[np.argmin(means)]
+    gap = gap - (gap @ w)[:, None]
+    return means, np.sqrt((gap * gap) @ w * np.sum(w * w))  # the last factor is 1 / N_eff
 
 
 def size_path(error: Array, chosen: int, measure: str, spread: Array | None = None) -> Path:

@@ -171,7 +171,7 @@ def reduced_set_bandwidths(problem: DensityProblem, folds: list[Fold], step: Ste
     their bandwidths are larger by :math:`(N/c)^{1/(m+4)}`, as Parzen's is.
     """
     bandwidths = tuple(factor * problem.unit for factor in CV_PARZEN_BANDWIDTHS)
-    some = problem if len(problem.candidates) == problem.n else problem.part(problem.candidates)
+    some = problem.part(problem.candidates)
     wider = problem.narrowing(some.effective_size)
     error = np.zeros(len(bandwidths))
     for q, bandwidth in enumerate(bandwidths):

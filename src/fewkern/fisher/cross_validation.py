@@ -156,8 +156,6 @@ def _compare_widths(
 def _subsample(samples: Samples, plan: CVPlan) -> tuple[Samples, Sequence[Fold]]:
     """About ``MAX_WIDTH_ROWS`` samples and their part of the folds; all samples if a class is too small for that."""
     part = samples.some(MAX_WIDTH_ROWS, random_generator(plan.seed))
-    if part.n == samples.n:
-        return samples, plan.folds
     place = np.full(samples.n, -1)
     place[np.searchsorted(samples.rows, part.rows)] = np.arange(part.n)
 

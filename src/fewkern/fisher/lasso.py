@@ -53,9 +53,8 @@ def duality_gap(active: ActiveSet, residual_corr: Array, value: float, lam: floa
     """
     square = active.problem.square
     fit = 2.0 * (value - lam * float(np.sum(row_norms(active.W))))
-    largest = float(np.max(row_norms(residual_corr))) if residual_corr.shape[0] else 0.0
-    scale = min(1.0, lam / largest) if largest > 0 else 1.0
-    along = square - float(np.sum(active.B * active.W)) if active.size else square
+    scale = lam / max(lam, float(np.max(row_norms(residual_corr), initial=0.0)))
+    along = square - float(np.sum(active.B * active.W))
     # |Y|^2 - |Y - scale R|^2 with <Y, R> = along
     dual = (2.0 * scale * along - scale * scale * fit) / 2
     return (value - dual) / max(square / 2, float(np.finfo(residual_corr.dtype).tiny))
