@@ -205,10 +205,8 @@ def _extrapolate(past: list[Array]) -> Array:
     """Anderson's combination of iterates: the weights, adding up to one, that make the combined step smallest."""
     steps = np.stack([(b - a).ravel() for a, b in pairwise(past)])
     U = steps @ steps.T
-    size = float(np.trace(U))
-    if not size > 0:
-        return past[-1]
-    z = solve_shifted(U, np.ones((len(U), 1), dtype=U.dtype), _ANDERSON_SHIFT_IN_TRACE * size)[:, 0]
+    shift = _ANDERSON_SHIFT_IN_TRACE * float(np.trace(U))
+    z = solve_shifted(U, np.ones((len(U), 1), dtype=U.dtype), shift)[:, 0]
     shares = z / np.sum(z)
     return np.sum([share * W for share, W in zip(shares, past[1:])], axis=0)
 
