@@ -184,8 +184,6 @@ def _row_support(active: ActiveSet, lam: float, tol: float) -> tuple[ActiveSet, 
         count = active.size
         if turn % _STEPS_PER_SWEEP == _STEPS_PER_SWEEP - 1:
             active = _sweep_rows(active, lam)
-        if not active.size:
-            return active, True
         past = [*past, active.W] if active.size == count else [active.W]
         value = active.objective(lam, 1.0)
         if len(past) > _ANDERSON_STEPS:
