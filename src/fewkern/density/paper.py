@@ -332,12 +332,13 @@ class OrthogonalForwardDensity(DensityEstimator):
         rho = default_gamma(problem.dim) * problem.unit if automatic else float(self.kernel_bandwidth)
         rows = problem.draw(_MAX_ORTHOGONAL_ROWS, rng)
         part = problem.part(rows)
-        if self.target == "parzen":
-            target, fit = problem.parzen(part.Z), sparse_kernel_density
-        else:
-            target, fit = distribution_target(part.Z, problem), sparse_density_construction
         with progress(self, "selecting kernels, by passes", PASSES) as step:
-            found, regression = fit(part, target, rho, limit=self.max_vectors, step=step)
+            if self.target == "parzen":
+                target = problem.parzen(part.Z)
+                found, regression = sparse_kernel_density(part, target, rho, limit=self.max_vectors, step=step)
+            else:
+                target = distribution_target(part.Z, problem)
+                found, regression = sparse_density_construction(part, target, rho, limit=self.max_vectors, step=step)
         if regression.stop is Stop.PRECISION:
             raise ValueError(
                 f"OrthogonalForwardDensity: with bandwidth {rho:.3g} in {problem.dim} dimensions, all columns for "
