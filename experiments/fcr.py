@@ -16,6 +16,7 @@ import numpy as np
 
 from experiments.counting import CountingArray, counting
 from experiments.fcr_integrated import choose_floor, choose_step, forward_integrated
+from experiments.fcr_refit import forward_refitted
 from experiments.fcr_updates import mnqp, reduced_set_by_updates
 from fewkern import (
     ForwardConstrainedDensity,
@@ -68,8 +69,11 @@ def _mixture(settings: Values, X: Any) -> KernelMixture:
     if settings.get("solver") == "mnqp":
         return _by_updates(settings, X)
     variant = settings.get("variant", "ise")
-    if variant in ("paper", "refit"):
-        return ForwardConstrainedDensity(refit=variant == "refit", **options).fit(X).expansion_
+    if variant == "refit":
+        problem = DensityProblem.of(X, np.ones(len(X)), settings["width"])
+        return _unscaled(forward_refitted(problem, settings["gamma"]), X)
+    if variant == "paper":
+        return ForwardConstrainedDensity(**options).fit(X).expansion_
     if model == "forward" and variant != "ml":
         return _integrated(settings, X)
     if model == "forward":

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from experiments.fcr_refit import LEAST_WEIGHT
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import divide_where
 from fewkern.arrays.namespace import Array
@@ -34,7 +35,7 @@ from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import Fold
 from fewkern.core.path import Path, Stop, smallest_within
 from fewkern.density.problem import DensityProblem, RoundMixture, paired_errors, squared_distances
-from fewkern.density.simplex import LEAST_WEIGHT, active_set
+from fewkern.density.simplex import active_set
 
 __all__ = ["FLOORS_IN_PARZEN_BANDWIDTHS", "choose_floor", "choose_step", "entry_bandwidths", "forward_integrated"]
 

@@ -64,7 +64,7 @@ def imports(path):
 # Estimators: the modules of a method that know scikit-learn. All other modules of the methods, and core, do not.
 ESTIMATORS = {
     "select": {"base", "selector", "predictors"},
-    "fisher": {"classifiers", "fitting"},
+    "fisher": {"classifiers", "fitting", "path"},
     "margins": {"reducer", "svm", "graph_reducers"},
     "density": {"base", "classifier", "forward", "paper"},
 }

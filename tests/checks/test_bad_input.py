@@ -164,7 +164,7 @@ BEYOND = [
     (DISCRIMINANT, X, np.column_stack([Y, 1 - Y]), r"one label per sample|multilabel|Unknown label type"),
     (fewkern.SparseKernelFisher(kernel="linear"), X * 1e80, Y, r"kernel Fisher: the largest k\(x, x\) is .*e\+160, bu"),
     (fewkern.SparseKernelFisher(kernel="linear"), X * 1e-80, Y, r"largest k\(x, x\) is .*e-160, but must lie between"),
-    (fewkern.ParzenDensity(), X * 1e-310, None, 'with scale="std" the samples must differ by numbers between'),
+    (fewkern.ParzenDensity(), X * 1e-310, None, 'with scale="std" the spreads of the features must lie between'),
     (fewkern.ParzenDensity(scale="none"), X * 1e150, None, 'use scale="std"'),
     (fewkern.ParzenDensity(scale="none"), SINGLE, None, r"between 3e-18 and 3e\+17"),
     (FeatureVectorSelector(center=True), np.ones((10, 2)), None, "use another kernel, or center=False"),

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.mixture import GaussianMixture
 
 from fewkern.arrays.sampling import plain_folds
 from fewkern.core.path import Stop
@@ -59,30 +58,6 @@ def test_likelihood_never_falls_and_is_what_it_says():
         last = value
 
 
-def test_agrees_with_scikit_learn_at_convergence():
-    X = _data().Z
-    problem = DensityProblem.of(X, np.ones(len(X)))
-    found = likelihood.expectation_maximization(problem, _start(X), 1e-3, 2000).mixture
-    peer = GaussianMixture(
-        3, covariance_type="spherical", tol=1e-12, max_iter=5000, reg_covar=0,
-        means_init=found.centers, weights_init=found.weights, precisions_init=found.bandwidths**-2,
-    ).fit(X)  # fmt: skip
-    assert _log_likelihood(problem, found) == pytest.approx(peer.score(X), abs=1e-6)
-
-
-def test_bic_counts_the_parameters_and_the_first_model_is_one_normal_law():
-    problem = _data()
-    X, w = problem.Z, problem.w
-    path, stop = likelihood.choose_size(problem, [], floor=1.5, max_vectors=2)
-    mean = w @ X
-    width = np.sqrt(w @ ((X - mean) ** 2).sum(axis=1) / 2)
-    log_p = w @ stats.multivariate_normal(mean, width**2 * np.eye(2)).logpdf(X)
-    size = 1 / np.sum(w**2)
-    assert path.error[0] == pytest.approx(-2 * size * log_p + 3 * np.log(size), rel=1e-9)
-    assert stop is Stop.LIMIT
-    assert path.chosen == (int(np.argmin(path.error)),)
-
-
 def test_entry_is_the_best_over_rows_widths_and_shares():
     problem = _data(40)
     X, w = problem.Z, problem.w
@@ -131,7 +106,7 @@ def test_size_by_held_out_likelihood():
     assert path.setting["n_vectors"] == next(k + 1 for k in range(len(error)) if error[k] - error[best] <= allowed[k])
 
 
-def test_kernels_hardly_anybody_answers_for_stay_where_they_are():
+def test_kernels_without_responsibility_stay_where_they_are():
     problem = _data()
     far = RoundMixture(np.array([[0.0, 0.0], [1e6, 1e6]]), np.array([1.0, 2.0]), np.array([0.5, 0.5]))
     found = likelihood.expectation_maximization(problem, far, 0.1, 1).mixture
@@ -142,8 +117,13 @@ def test_kernels_hardly_anybody_answers_for_stay_where_they_are():
 
 @pytest.mark.parametrize("limit", [2, 6])
 def test_a_path_of_likelihoods_ends_after_three_steps_without_a_better_bic(limit):
-    calls = []
-    path, stop = likelihood.choose_size(_data(), [], floor=1.5, max_vectors=limit, step=calls.append)
+    calls, problem = [], _data()
+    path, stop = likelihood.choose_size(problem, [], floor=1.5, max_vectors=limit, step=calls.append)
+    # the first model is one normal law, of three parameters
+    mean, size = problem.w @ problem.Z, 1 / np.sum(problem.w**2)
+    variance = problem.w @ ((problem.Z - mean) ** 2).sum(axis=1) / 2
+    log_p = problem.w @ stats.multivariate_normal(mean, variance * np.eye(2)).logpdf(problem.Z)
+    assert path.error[0] == pytest.approx(-2 * size * log_p + 3 * np.log(size), rel=1e-9)
     best = int(np.argmin(path.error))
     assert path.chosen == (best,)
     assert stop == (Stop.LIMIT if limit == 2 else Stop.ERROR)

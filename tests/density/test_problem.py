@@ -32,19 +32,8 @@ def test_a_feature_without_spread_takes_the_mean_of_the_others(scale):
     if scale == "std":
         spread = 1 / scaling.transform
         assert spread[2] == pytest.approx(spread[:2].mean())
-
-
-@pytest.mark.parametrize("scale", ["std", "whiten"])
-@pytest.mark.parametrize("factor", [1e300, 1e-300])
-def test_sizes_whose_squares_are_out_of_range(scale, factor):
-    plain, other = fit_scaling(X, W, scale), fit_scaling(X * factor, W, scale)
-    np.testing.assert_allclose(np.abs(other.apply(X * factor)), np.abs(plain.apply(X)), rtol=1e-9, atol=1e-9)
-
-
-def test_all_features_without_spread():
-    scaling = fit_scaling(np.ones((5, 2)), np.full(5, 0.2), "std")
-    assert scaling.constant == 2
-    np.testing.assert_array_equal(scaling.transform, 1)
+        none = fit_scaling(np.ones((5, 2)), np.full(5, 0.2), "std")
+        assert (none.constant, none.transform.tolist()) == (2, [1.0, 1.0])
 
 
 def test_kernel_values_are_in_units_and_stay_finite():
@@ -54,7 +43,6 @@ def test_kernel_values_are_in_units_and_stay_finite():
     D = np.array([0.0, 1.0, 4.0])
     np.testing.assert_allclose(kernel(2.0, 3, 1.0), np.exp(-D / 8) / 8)
     np.testing.assert_allclose(kernel(np.array([2.0, 1.0, 4.0]), 1, 2.0), np.exp(-D / [8, 2, 32]) * [1, 2, 0.5])
-    assert np.all(np.isfinite(kernel(1e-3, 5000, 1.0)))
     assert np.all(np.isfinite(kernel(np.full(3, 1e-3), 5000, 1.0)))
 
 

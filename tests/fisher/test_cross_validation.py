@@ -1,13 +1,13 @@
 """Candidates, folds, and the choice of a setting by cross-validation."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from fewkern.core.path import TOLERANCE
-from fewkern.fisher.cross_validation import CrossValidated, CVPlan, cross_validate, select_setting
+from fewkern.fisher.cross_validation import CrossValidated, CVPlan, _is_clearly_worse, cross_validate, select_setting
 from fewkern.fisher.forward import ForwardFamily
 from fewkern.fisher.lq import LqFamily
 from fewkern.fisher.problem import Candidates, fisher_targets, kernel_scale
@@ -78,26 +78,19 @@ def test_a_fold_is_judged_at_the_setting_that_the_other_folds_choose():
     assert alone.without(0) is alone
 
 
-@dataclass
-class Worsening:
-    """Machines that get larger, and after the first one wrong."""
-
-    asked: list
-
-    def path(self, K, Y, weights, settings):
-        fit = helpers.fit(K, Y, 0.01, weights, q=1)
-        for k, _ in enumerate(settings):
-            self.asked.append(k)
-            coef = np.vstack([(-1.0 if k else 1.0) * fit.coef, np.zeros((k, 1))])
-            yield replace(fit, support=np.r_[fit.support, np.arange(k)], coef=coef)
-
-
-def test_hopeless_end_of_a_path_is_left():
-    samples, candidates = two_classes()
-    asked = []
-    found = cross_validate(samples, candidates, Worsening(asked), tuple(range(9)), samples.folds(3))
-    assert len(found.errors) == 3
-    assert max(asked) == 2
+@pytest.mark.parametrize(
+    ("errors", "sizes", "worse"),
+    [
+        ([0.1, 0.2, 0.2], [1, 2, 3], True),
+        ([0.1, 0.2], [1, 2], False),  # two models are too few to tell
+        ([0.1, 0.2, 0.17], [1, 2, 3], False),  # 0.1 + 2 * 0.03 + 0.01
+        ([0.1, 0.17, 0.2], [1, 2, 3], False),
+        ([0.1, 0.2, 0.2], [3, 3, 4], False),  # no larger than the best
+        ([0.3, 0.1, 0.2, 0.2], [9, 1, 2, 3], True),
+    ],
+)
+def test_the_end_of_a_path_is_left_where_it_is_hopeless(errors, sizes, worse):
+    assert _is_clearly_worse(errors, sizes, 100) is worse
 
 
 def path_of(errors, sizes, n=100):
@@ -116,25 +109,14 @@ def test_choice_prefers_accuracy_or_few_vectors():
     """Differences of 4, 1 and 0.25 samples: their standard errors are 2, 1 and 0.5 samples."""
     path = path_of([0.14, 0.11, 0.10], [1, 2, 20])
     assert [plan(prefer).select(path) for prefer in TOLERANCE] == [2, 2, 1]
-    near = path_of([0.14, 0.105, 0.10], [1, 2, 20], n=1000)
-    # five samples: sqrt(5) = 2.2 is less than five
-    assert [plan(prefer).select(near) for prefer in TOLERANCE] == [2, 2, 2]
     equal = path_of([0.14, 0.10, 0.10], [1, 2, 20])
     assert [plan(prefer).select(equal) for prefer in TOLERANCE] == [1, 1, 1]
-
-
-def test_errors_of_a_path_are_compared_sample_by_sample():
-    """Three machines; the smallest is wrong on one more of 50 samples, the second on two others instead."""
-    misses = np.zeros((3, 50))
+    # sample by sample: of 100, the smallest model is wrong on five others than the second, and one more
+    misses = np.zeros((3, 100))
     misses[0, :11], misses[1, [*range(8), 20, 21]], misses[2, :10] = 1, 1, 1
-    parts = tuple(SimpleNamespace(rows=rows) for rows in np.split(np.arange(50), [20]))
-    machines = tuple((SimpleNamespace(size=k),) * 2 for k in (1, 2, 3))
-    path = CrossValidated(SimpleNamespace(weights=np.ones(50)), parts, machines, misses)
-    np.testing.assert_allclose(path.errors, [0.22, 0.2, 0.2])
-    np.testing.assert_allclose(path.paired_std_errors(2), np.sqrt([1, 4, 0]) / 50)
-    # ties go to the smaller machine: the second, from which the smallest differs on five samples, by one
-    assert [plan(prefer).select(path) for prefer in TOLERANCE] == [1, 0, 0]
-    np.testing.assert_allclose(path.without(0).errors, [0.0, 2 / 30, 0.0])
+    paired = replace(equal, misses=misses)
+    np.testing.assert_allclose(paired.paired_std_errors(2), np.sqrt([1, 4, 0]) / 100)
+    assert [plan(prefer).select(paired) for prefer in TOLERANCE] == [1, 0, 0]
 
 
 def test_choice_within_a_budget():
@@ -172,7 +154,13 @@ def test_width_and_setting_are_chosen_by_the_folds(family):
     assert found.trace.error[k, s] == found.trace.error.min()
     assert steps == list(range(1, len(compared) + 2))
     alone = cross_validate(samples, found.candidates, family, found.trace.axes[family.axis], folds)
-    np.testing.assert_array_equal(alone.errors, found.trace.error[k, : len(alone.errors)])
+    count, e = len(alone.errors), alone.errors
+    np.testing.assert_array_equal(e, found.trace.error[k, :count])
+    np.testing.assert_allclose(found.trace.spread[k, :count], np.sqrt(e * (1 - e) / 90))
+    if family.axis == "alpha":
+        np.testing.assert_array_equal(found.trace.size[k, :count], alone.sizes)
+    else:
+        assert found.trace.size is None
 
 
 def test_widths_are_compared_on_a_part_of_the_samples_and_the_setting_on_all():
@@ -201,7 +189,7 @@ def test_without_folds_the_default_is_taken():
     samples, _ = two_classes()
     plan = CVPlan(LqFamily(), [])
     found = select(samples, Gaussian(length_scale=1.5), plan)
-    assert found.setting == pytest.approx(plan.family.settings(1.0, targets_of(samples).relative_scale)[3])
+    assert found.setting == pytest.approx(plan.family.settings(1.0, targets_of(samples).scale / 2)[3])
     assert found.trace.axes["alpha"] == (found.setting,)
     assert found.candidates.kernel.length_scale == 1.5
 
@@ -218,8 +206,7 @@ def test_a_budget_is_used_as_far_as_halvings_find():
         return fit(penalty).size
 
     fitted = fit(1e-4, 6)
-    assert size(1e-4) > 6
-    assert size(fitted.setting) == fitted.size <= 6
+    assert size(fitted.setting) == fitted.size <= 6 < size(1e-4)
     # a little less penalty is too much already
     assert size(fitted.setting / 10 ** (0.5 / 2**6) * 0.999) > 6
     exact = fit(1e-4, size(1e-4))
@@ -233,9 +220,7 @@ def test_candidates_are_distinct_samples_or_a_few_that_span_them():
     assert every.K.shape == (45, 40)
     np.testing.assert_array_equal(every.row_to_candidate[40:], every.row_to_candidate[:5])
     few = Candidates.of(samples, Gaussian(length_scale=1.5), 7, 0)
-    assert few.K.shape == (45, 7)
-    assert few.row_to_candidate is None
-    assert few.columns_for(np.arange(3)) is None
+    assert (few.K.shape, few.row_to_candidate, few.columns_for(np.arange(3))) == ((45, 7), None, None)
     assert Candidates.of(samples, Gaussian(length_scale=1.5), 40, 0).row_to_candidate is not None
     np.testing.assert_array_equal(
         every.columns_for(np.array([3, 1, 41])), sorted({int(every.row_to_candidate[i]) for i in (3, 1, 41)})
@@ -251,10 +236,8 @@ def test_the_scale_of_a_kernel_is_its_mean_and_its_square_a_number():
     assert kernel_scale(samples, Linear()) == pytest.approx((X**2).sum(axis=1).mean())
     assert kernel_scale(samples, Gaussian(length_scale=1.0)) == 1.0
     zero = labelled(np.zeros((4, 2)), np.array([0, 1, 0, 1]))
-    with pytest.raises(ValueError, match="every sample is a zero vector of the kernel"):
+    with pytest.raises(ValueError, match=r"the largest k\(x, x\) is 0, .* or use another kernel"):
         kernel_scale(zero, Linear())
-    huge = labelled(1e40 * X, samples.codes)
-    with pytest.raises(ValueError, match=r"the largest k\(x, x\) is .*scale the samples"):
-        kernel_scale(huge, Polynomial(2, gamma=1.0))
-    with pytest.raises(ValueError, match=r"the largest k\(x, x\) is .*scale the samples"):
-        kernel_scale(labelled(1e-40 * X, samples.codes), Polynomial(2, gamma=1.0, coef0=0.0))
+    for factor in (1e40, 1e-40):
+        with pytest.raises(ValueError, match=r"the largest k\(x, x\) is .*scale the samples"):
+            kernel_scale(labelled(factor * X, samples.codes), Polynomial(2, gamma=1.0, coef0=0.0))

@@ -27,6 +27,7 @@ def test_penalties_follow_the_units_of_kernel_and_targets(q, columns):
     start = None if q == 1 else "ridge"
     plain, scaled = family.settings(1.0, 1.0), family.settings(3.0, 2.0)
     assert plain == PENALTIES
+    np.testing.assert_allclose(PENALTIES, 10.0 ** -np.arange(0.5, 5.0, 0.5))
     for i in (2, 6):
         # from the ridge solution, which scales exactly: q < 1 has many minima
         one = fit(K, Y, plain[i], weights, start, q=q, tol=1e-13)

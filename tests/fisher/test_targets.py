@@ -23,12 +23,6 @@ def test_targets_satisfy_their_definition(C):
     assert t.scale == pytest.approx(np.prod(t.priors) ** (-1 / C))
 
 
-def test_two_classes_have_the_papers_targets():
-    _, codes, _ = classes(50, 2)
-    t = fisher_targets(codes, 2, np.ones(50))
-    np.testing.assert_allclose(t.rows(codes)[:, 0], kfd.targets(codes))
-
-
 @pytest.mark.parametrize("C", [2, 3])
 def test_rotated_targets_give_the_same_machine(C):
     X, codes, _ = classes(60, C)
@@ -57,11 +51,13 @@ def test_a_discriminant_comes_back_from_its_posteriors(C):
     np.testing.assert_array_equal(t.posteriors(F).argmax(axis=1), t.midpoint_rule().codes(F))
     small = 0.01 * F  # no posterior is negative there
     np.testing.assert_allclose(t.posteriors(small), t.midpoint_rule().probabilities(small))
+    np.testing.assert_allclose(t.midpoint_rule().probabilities(t.rows(codes)), np.eye(C)[codes], atol=1e-12)
 
 
-def test_least_squares_posterior_is_a_half_at_the_papers_threshold():
+def test_two_classes_have_the_papers_targets_and_threshold():
     _, codes, _ = classes(50, 2)
     t = fisher_targets(codes, 2, np.ones(50))
+    np.testing.assert_allclose(t.rows(codes)[:, 0], kfd.targets(codes))
     n1, n2 = np.sum(codes == 1), np.sum(codes == 0)
     threshold = 50 / 2 * (1 / n1 - 1 / n2)
     np.testing.assert_allclose(t.posteriors(np.array([[threshold]])), [[0.5, 0.5]])
@@ -107,9 +103,3 @@ def test_a_direction_without_signal_is_not_used():
     # the first direction sets class 1 against class 0: the link must not turn it round
     assert scores[1, 1] - scores[1, 0] >= scores[0, 1] - scores[0, 0] - 1e-3
     assert np.mean(found.codes(t.rows(codes)) == 2) == pytest.approx(np.mean(codes == 2))
-
-
-def test_the_midpoint_rule_is_sure_of_the_class_points():
-    _, codes, w = classes(30, 3)
-    t = fisher_targets(codes, 3, w)
-    np.testing.assert_allclose(t.midpoint_rule().probabilities(t.rows(codes)), np.eye(3)[codes], atol=1e-12)

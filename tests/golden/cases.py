@@ -90,14 +90,13 @@ def cases() -> Iterator[Case]:
         "parzen": fewkern.ParzenDensity(),
         "forward-density-default": fewkern.ForwardDensity(),
         "forward-density-paper": fewkern.ForwardConstrainedDensity(),
-        "forward-density-refit": fewkern.ForwardConstrainedDensity(refit=True),
         "forward-density-ml": fewkern.ForwardDensity(cv=None),
         "reduced-set": fewkern.ReducedSetDensity(),
         "orthogonal": fewkern.OrthogonalForwardDensity(),
         "orthogonal-distribution": fewkern.OrthogonalForwardDensity(target="distribution"),
     }.items():
         yield Case(f"{label}/real", model, "real")
-        if label not in {"regressor-auto", "forward-density-refit", "orthogonal-distribution"}:
+        if label not in {"regressor-auto", "orthogonal-distribution"}:
             yield Case(f"{label}/real/weights", model, "real", {"sample_weight": True})
     moved = {
         "regressor": (fewkern.FeatureVectorRegressor(**few), "real"),

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from experiments.fcr_updates import mnqp
 from fewkern import (
     ForwardConstrainedDensity,
     ForwardDensity,
@@ -16,7 +15,6 @@ from fewkern import (
     ParzenDensity,
     ReducedSetDensity,
 )
-from fewkern.density import simplex
 
 few = settings(max_examples=6, deadline=None, derandomize=True)
 seeds = st.integers(0, 10_000)
@@ -28,7 +26,6 @@ DENSITIES = {
     "ml-bic": ForwardDensity(cv=None, scale="none", max_vectors=3),
     "paper": ForwardConstrainedDensity(scale="none"),
     "paper-abs": ForwardConstrainedDensity(scale="none", bandwidth_rule="abs"),
-    "refit": ForwardConstrainedDensity(refit=True, scale="none"),
     "rsde": ReducedSetDensity(bandwidth="silverman", scale="none"),
     "skd": OrthogonalForwardDensity(scale="none"),
     "sdc": OrthogonalForwardDensity(target="distribution", scale="none"),
@@ -77,19 +74,6 @@ def test_integral_is_one(name, seed):
     low, high = line.vectors_.min() - 9 * spread, line.vectors_.max() + 9 * spread
     axis = np.arange(low, high, float(line.bandwidths_.min()) / 4)[:, None]
     assert np.sum(line.pdf(axis)) * (axis[1, 0] - axis[0, 0]) == pytest.approx(1, abs=2e-3)
-
-
-@few
-@given(seed=seeds)
-def test_integral_is_one_in_the_plane(seed):
-    model = ForwardDensity(scale="whiten").fit(_data(seed) @ np.array([[2.0, 0.5], [0.3, 0.4]]))
-    A = model.expansion_.transform
-    reach = 6 * model.bandwidths_.max() * np.sqrt(np.diag(np.linalg.inv(A.T @ A)))
-    low, high = model.vectors_.min(axis=0) - reach, model.vectors_.max(axis=0) + reach
-    axes = [np.linspace(a, b, 500) for a, b in zip(low, high)]
-    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-    cell = np.prod([axis[1] - axis[0] for axis in axes])
-    assert np.sum(model.pdf(grid)) * cell == pytest.approx(1, abs=2e-3)
 
 
 # Rows are dealt to folds in their order.
@@ -141,22 +125,6 @@ def test_weights_of_zero_and_constant_weights(name, seed, factor):
     kept = weights > 0
     without = _fit(name, X[kept], weights[kept])
     np.testing.assert_allclose(without.score_samples(points), first.score_samples(points), atol=1e-6)
-
-
-@few
-@given(seed=seeds, n=st.integers(2, 40))
-def test_simplex_solvers(seed, n):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 2))
-    width = 0.3 + rng.random()
-    D = ((X[:, None] - X[None]) ** 2).sum(-1)
-    B, v = np.exp(-D / (4 * width**2)) / 2, np.exp(-D / (2 * width**2)).mean(axis=1)
-    exact, slow = simplex.active_set(B, v), mnqp(B, v, iterations=200)
-    assert exact.gap <= 1e-8
-    assert exact.objective <= slow.objective + 1e-12
-    for found in (exact, slow):
-        assert abs(found.weights.sum() - 1) <= 1e-12
-        assert found.weights.min() >= 0
 
 
 @few

@@ -81,17 +81,6 @@ def test_no_component_below_the_second_order_bound(data, rho, q, start):
 
 
 @RELAXED
-@given(problems(), PENALTY)
-def test_q1_meets_its_optimality_conditions(data, rho):
-    K, Y, _ = data
-    fit = helpers.fit(K, Y, penalty=rho, q=1)
-    assert fit.ending.reached <= 1e-7
-    pull = (K.T @ (Y - kfd.augmented(K) @ dense(fit, len(Y))))[:, 0] / (rho * len(Y))
-    # a gap of 1e-7 |Y|^2 / 2 bounds the violation only through its root
-    assert np.abs(pull).max() <= 1 + 0.05
-
-
-@RELAXED
 @given(problems(), PENALTY, POWER)
 def test_weight_two_is_a_repeated_row(data, rho, q):
     K, Y, rng = data

@@ -60,29 +60,6 @@ def curvature(A, w, lam, q):
     return np.linalg.eigvalsh(A.T @ A - np.diag(lam * q * (1 - q) * np.abs(w) ** (q - 2)))
 
 
-def coordinate_descent(K, Y, rho, *, penalize_bias=True, sweeps=5_000, tol=1e-11):
-    """(Group) lasso by exact minimisation of one row after another."""
-    A = augmented(K)
-    Y = np.reshape(Y, (len(K), -1))
-    W = np.zeros((A.shape[1], Y.shape[1]))
-    R = Y.copy()
-    norms = np.sum(A**2, axis=0)
-    for _ in range(sweeps):
-        largest = 0.0
-        for i in range(A.shape[1]):
-            pull = A[:, i] @ R + norms[i] * W[i]
-            lam = rho * len(K) if (i or penalize_bias) else 0.0
-            size = np.linalg.norm(pull)
-            new = pull * max(0.0, 1 - lam / size) / norms[i] if size > 0 else np.zeros_like(pull)
-            if np.any(new != W[i]):
-                R -= np.outer(A[:, i], new - W[i])
-                largest = max(largest, float(np.max(np.abs(new - W[i]))))
-                W[i] = new
-        if largest <= tol:
-            break
-    return W
-
-
 def second_order_bound(K, rho, q, center):
     """Smallest size a nonzero component of a minimum of (5) can have; the bias projected out if ``center``."""
     C = K - K.mean(axis=0) if center else K

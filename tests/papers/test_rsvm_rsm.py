@@ -4,13 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_wine
-from sklearn.preprocessing import scale
+from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from experiments import rsvm
 from experiments.data import DataNotFoundError, fetch_faces
-from experiments.systems import soft_margin
 from fewkern import RecursiveSoftMargin, RecursiveSVM, graphs
 from fewkern.kernels import Gaussian
 from tests.oracles.margins import nearest_accuracy
@@ -97,12 +95,6 @@ def test_blocks_of_ten_classes_on_digits():
     data = (X[train], y[train], X[test], y[test])
     model = RecursiveSVM(C=1.0, n_components=9)
     assert accuracies(model, data, [9])[0] > 95.0
-
-
-def test_an_early_stop_saves_steps():
-    X, y = load_wine(return_X_y=True)
-    early, full = (soft_margin(2, stop=stop, delta_rel=50.0).fit(scale(X), y).n_iter_ for stop in (1e-5, None))
-    assert early < full
 
 
 def test_strict_rows_take_width_and_margin_from_the_training_part(monkeypatch):

@@ -67,7 +67,7 @@ def parzen_bandwidth(
     if rule in thumb or not isinstance(rule, str):
         return _path([float(thumb.get(rule, rule))], np.zeros(1), 0), Stop.GIVEN, 0  # type: ignore[arg-type]
     scores = likelihood_scores if rule == "likelihood" else partial(least_squares_scores, exact=rule != RULES[1])
-    some = problem if problem.n <= _SEARCH_ROWS else problem.part(problem.draw(_SEARCH_ROWS, rng))
+    some = problem.part(problem.draw(_SEARCH_ROWS, rng))
     bandwidths, found, stop, pairs = _search(some, scores, step)
     error = found[:, 0] * np.exp(np.minimum(found[:, 1], 690.0))  # just inside the range of a double
     bandwidths = bandwidths * some.narrowing(problem.effective_size)

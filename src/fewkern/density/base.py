@@ -115,16 +115,12 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
         limit, advice = squarable(samples.X), 'use scale="std"'
         if self.scale != "none":  # a spread within this limit has an inverse
             limit = float(np.finfo(float_dtype(samples.X)).max) ** 0.99
-            advice = "multiply the samples by one number"
-        if not 1 / limit < scaling.reach < limit:
+            advice = "multiply the features by numbers"
+        least, largest = np.min(scaling.spreads), np.max(scaling.spreads)
+        if not 1 / limit < largest < limit or not np.all(np.isfinite(scaling.transform)):
             raise ValueError(
-                f'{name}: with scale="{self.scale}" the samples must differ by numbers between {1 / limit:.0e} and '
-                f"{limit:.0e}, got {scaling.reach:.3g}; {advice}."
-            )
-        if not np.all(np.isfinite(scaling.transform)):
-            raise ValueError(
-                f'{name}: with scale="{self.scale}" the samples must differ by more than {1 / limit:.0e} in every '
-                "feature that is not constant; multiply the features of smaller spread by a number."
+                f'{name}: with scale="{self.scale}" the spreads of the features must lie between {1 / limit:.0e} and '
+                f"{limit:.0e}, got {least:.3g} to {largest:.3g}; {advice}."
             )
         if scaling.constant:
             warnings.warn(

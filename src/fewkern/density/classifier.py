@@ -42,8 +42,6 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     priors : array-like of shape (n_classes,) or None, default None
         Probabilities of the classes; by default their shares of the weights. With other ones the (calibrated) odds
         change by the ratio of the two.
-    class_weight : dict, "balanced" or None, default None
-        Weights of the classes, multiplied by those of the samples: they change the default priors.
 
     Attributes
     ----------
@@ -82,14 +80,11 @@ class DensityClassifier(CallbackSupportMixin, ScoringClassifier, BaseEstimator):
     (True, True)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = constraints(
-        "priors", "class_weight", estimator=[DensityEstimator, None]
-    )
+    _parameter_constraints: dict[str, list[Any]] = constraints("priors", estimator=[DensityEstimator, None])
 
-    def __init__(self, *, estimator: Any = None, priors: Any = None, class_weight: Any = None) -> None:
+    def __init__(self, *, estimator: Any = None, priors: Any = None) -> None:
         self.estimator = estimator
         self.priors = priors
-        self.class_weight = class_weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

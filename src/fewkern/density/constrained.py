@@ -28,7 +28,6 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.progress import Step
 from fewkern.core.path import Path, Stop
 from fewkern.density.problem import DensityProblem, RoundMixture, size_path, squared_distances
-from fewkern.density.simplex import LEAST_WEIGHT, active_set
 
 # Paper: the bandwidth is kept above 0.01. We: bounds relative to the Parzen bandwidth, because an absolute one breaks
 # equivariance under a change of units. The literal rules know no upper bound; a kernel of the last bandwidth is flat,
@@ -275,31 +274,3 @@ def forward_constrained(
             return model.fit(Stop.EXHAUSTED)
         model.enter(j, mixing, loo)
     return model.fit(Stop.LIMIT)
-
-
-def refit_jointly(problem: DensityProblem, target: Array, mixture: RoundMixture) -> RoundMixture:
-    """All weights by the simplex programme on the same least squares, then bandwidth steps, each with a refit."""
-    # Paper: the mixing number of a step is never revised. We: weights and bandwidths of all kernels together, because
-    # the selection is kept and the error falls.
-    rows, bandwidths = mixture.rows, np.array(mixture.bandwidths)
-    D = squared_distances(problem.Z, mixture.centers)
-    sweeps = 5
-    for sweep in range(sweeps + 1):
-        F, w = problem.kernel(D, bandwidths), problem.w
-        g = active_set(F.T @ (w[:, None] * F), F.T @ (w * target)).weights
-        keep = g > LEAST_WEIGHT
-        rows, bandwidths, D, g = rows[keep], bandwidths[keep], D[:, keep], g[keep] / np.sum(g[keep])  # type: ignore[index]
-        if sweep < sweeps:
-            _tune_in_turn(problem, target, D, bandwidths, g)
-    return problem.mixture(rows, bandwidths, g)
-
-
-def _tune_in_turn(problem: DensityProblem, target: Array, D: Array, bandwidths: Array, g: Array) -> None:
-    """One step for every entry of ``bandwidths`` in turn, with the weights fixed."""
-    for j, share in enumerate(g.tolist()):
-        if _LEAST_SHARE < share < 1 - _LEAST_SHARE:
-            # the rest of the model as the y of (15): lambda y = F g without column j
-            F = problem.kernel(D, bandwidths)
-            rest = (F @ g - share * F[:, j]) / (1.0 - share)
-            entry = KernelEntry(problem, target, rest, 1.0 - share, D[:, j])
-            bandwidths[j] = tune_bandwidth(entry, float(bandwidths[j]), steps=1)

@@ -56,12 +56,15 @@ class Edge:
         """Numbers reflected at a bound."""
         return 2.0 * (self.low if math.isfinite(self.low) else self.high) - x
 
-    def gaps(self, Z: Array, centers: Array, bandwidths: Array) -> tuple[Array, Array]:
-        """``x_t - c`` for every image of the samples, and the exponents of their kernels; both ``(t, n, s)``."""
+    def gaps(self, Z: Array, centers: Array, bandwidths: Array) -> Array:
+        """``x_t - c`` for every image of the samples, ``(t, n, s)``."""
         x, c = Z[:, self.column][:, None], centers[:, self.column][None, :]
         starts = [x - c] if self.period is not None else [x - c, self._mirrored(x) - c]
-        gaps = namespace(Z).stack(self._images(starts, 0.0, self.repeats(bandwidths)), axis=0)
-        return gaps, -0.5 * (gaps / self.bandwidths(bandwidths)) ** 2
+        return namespace(Z).stack(self._images(starts, 0.0, self.repeats(bandwidths)), axis=0)
+
+    def logs(self, gaps: Array, bandwidths: Array) -> Array:
+        """Exponents of the kernels at these gaps."""
+        return -0.5 * (gaps / self.bandwidths(bandwidths)) ** 2
 
     def center_images(self, centers: Array, bandwidths: Array) -> list[Array]:
         """Images of the centers near a range with bounds, each of shape ``(s,)``."""
@@ -129,7 +132,7 @@ def exponents(Z: Array, centers: Array, bandwidths: Array, edges: tuple[Edge, ..
     r"""Logarithm of :math:`(2\pi)^{m/2}\sigma_j^m` times every kernel, shape ``(n, s)``."""
     total = _free_distances(Z, centers, edges) * (0.5 / bandwidths**2)
     for edge in edges:
-        sums = logsumexp(edge.gaps(Z, centers, bandwidths)[1], axis=0)
+        sums = logsumexp(edge.logs(edge.gaps(Z, centers, bandwidths), bandwidths), axis=0)
         total = total + (sums + namespace(bandwidths).log(bandwidths / edge.bandwidths(bandwidths)))
     return total
 
@@ -147,7 +150,8 @@ def image_sums(Z: Array, R: Array, centers: Array, bandwidths: Array, edges: tup
     xp = namespace(Z)
     first, second = R.T @ Z, -xp.sum(R * _free_distances(Z, centers, edges), axis=0)
     for edge in edges:
-        gaps, logs = edge.gaps(Z, centers, bandwidths)
+        gaps = edge.gaps(Z, centers, bandwidths)
+        logs = edge.logs(gaps, bandwidths)
         shares = R * xp.exp(logs - logsumexp(logs, axis=0))
         moved = xp.sum(shares * gaps, axis=(0, 1))
         first[:, edge.column] = xp.sum(R, axis=0) * centers[:, edge.column] + moved

@@ -34,11 +34,10 @@ _MOST_SHAPE_FEATURES = 100
 
 def _bounds(column: Any, value: Any, x: Array) -> tuple[float, float]:
     """The bounds of a feature with the samples ``x``; None stands for infinity."""
-    parts = value if isinstance(value, (tuple, list)) and len(value) == 2 else (None, None)
-    low, high = math.inf, -math.inf
-    if all(part is None or isinstance(part, Real) for part in parts):
-        low, high = (end if part is None else float(part) for part, end in zip(parts, (-math.inf, math.inf)))
-    if not low < high or not (math.isfinite(low) or math.isfinite(high)):
+    low, high = value if isinstance(value, (tuple, list)) and len(value) == 2 else (None, None)
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    numbers = isinstance(low, Real) and isinstance(high, Real)
+    if not numbers or not low < high or not (math.isfinite(low) or math.isfinite(high)):
         raise ValueError(
             f"ForwardDensity: bounds of feature {column!r} must be two numbers (low, high), the first the smaller one, "
             f"or None for no bound, got {value!r}."

@@ -143,8 +143,6 @@ class KernelMixture:
 
     def _edges(self) -> tuple[Edge, ...]:
         """Features with bounds or a period, in the coordinates of :meth:`_scaled`."""
-        if self.bounds is None:
-            return ()
         return edges_of(self.bounds, self.periods, self._middle(), self.transform)
 
     def _log_terms(self, X: Array) -> Array:

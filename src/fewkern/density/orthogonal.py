@@ -223,13 +223,8 @@ def sparse_kernel_density(
 
 def distribution_target(Z: Array, problem: DensityProblem) -> Array:
     r"""Empirical distribution function :math:`F(x) = \sum_j w_j \prod_d 1[x_{jd} \le x_d]` at the rows of ``Z``."""
-    parts = []
-    for rows in row_blocks(len(Z), problem.n):
-        below = problem.Z[:, 0][None, :] <= Z[rows, 0][:, None]
-        for d in range(1, problem.dim):
-            below &= problem.Z[:, d][None, :] <= Z[rows, d][:, None]
-        parts.append(below.astype(float) @ problem.w)
-    return np.concatenate(parts)
+    blocks = row_blocks(len(Z), problem.n * problem.dim)
+    return np.concatenate([np.all(problem.Z <= Z[rows, None, :], axis=2) @ problem.w for rows in blocks])
 
 
 def sparse_density_construction(

@@ -13,7 +13,7 @@ from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
 from fewkern.density.bandwidth import RULES
 from fewkern.density.base import MAX_CANDIDATES, POSITIVE, DensityEstimator, density_constraints
-from fewkern.density.constrained import ConstrainedRules, default_gamma, forward_constrained, refit_jointly
+from fewkern.density.constrained import ConstrainedRules, default_gamma, forward_constrained
 from fewkern.density.orthogonal import PASSES, distribution_target, sparse_density_construction, sparse_kernel_density
 from fewkern.density.problem import DensityProblem, RoundMixture
 from fewkern.density.simplex import CV_PARZEN_BANDWIDTHS, reduced_set, reduced_set_bandwidths
@@ -105,8 +105,6 @@ class ForwardConstrainedDensity(DensityEstimator):
         fewer kernels and a larger error.
     max_vectors : int or None, default None
         Largest number of kernels; None: at most 100.
-    refit : bool, default False
-        Whether all weights and bandwidths of the chosen kernels are fitted again together at the end.
     bandwidth_rule : {"safe", "abs"}, default "safe"
         Bandwidth steps that never raise the error, or those of the paper (22), taken literally.
     scale : {"std", "whiten", "none"}, default "std"
@@ -143,14 +141,13 @@ class ForwardConstrainedDensity(DensityEstimator):
     >>> from fewkern import ForwardConstrainedDensity
     >>> from fewkern.datasets import make_gaussian_laplacian
     >>> X = make_gaussian_laplacian(500, random_state=0)
-    >>> ForwardConstrainedDensity(refit=True).fit(X).n_vectors_ < 50
+    >>> ForwardConstrainedDensity().fit(X).n_vectors_ < 50
     True
     """
 
     _parameter_constraints: dict[str, list[Any]] = density_constraints(
         "max_vectors",
         gamma=[None, POSITIVE],
-        refit=["boolean"],
         bandwidth_rule=[StrOptions({"safe", "abs"})],
     )
 
@@ -160,7 +157,6 @@ class ForwardConstrainedDensity(DensityEstimator):
         bandwidth: Any = "lscv",
         gamma: float | None = None,
         max_vectors: int | None = None,
-        refit: bool = False,
         bandwidth_rule: str = "safe",
         scale: str = "std",
         random_state: Any = 0,
@@ -168,7 +164,6 @@ class ForwardConstrainedDensity(DensityEstimator):
         super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
         self.gamma = gamma
         self.max_vectors = max_vectors
-        self.refit = refit
         self.bandwidth_rule = bandwidth_rule
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
@@ -182,8 +177,7 @@ class ForwardConstrainedDensity(DensityEstimator):
         with progress(self, "adding kernels", limit) as step:
             found = forward_constrained(part, target, rules, step)
         self.path_, self.stop_ = found.path, found.stop
-        mixture = refit_jointly(part, target, found.mixture) if self.refit else found.mixture
-        return replace(mixture, rows=rows[mixture.rows])
+        return replace(found.mixture, rows=rows[found.mixture.rows])
 
 
 class ReducedSetDensity(DensityEstimator):
@@ -195,10 +189,8 @@ class ReducedSetDensity(DensityEstimator):
     Parameters
     ----------
     bandwidth : "cv", a rule of :class:`ParzenDensity`, or float, default "cv"
-        "cv" chooses among multiples of Parzen's bandwidth by the cross-validated integrated squared error of the
-        candidates. At Parzen's own bandwidth the method over-fits. A number is in units of the scaled data.
-    cv : int or cross-validation splitter, default 5
-        Folds for ``bandwidth="cv"``.
+        "cv" chooses among multiples of Parzen's bandwidth by the integrated squared error of the candidates in five
+        folds. At Parzen's own bandwidth the method over-fits. A number is in units of the scaled data.
     scale : {"std", "whiten", "none"}, default "std"
         Divide the features by their standard deviations, decorrelate them, or leave them as they are (the paper).
     random_state : int, Generator, RandomState or None, default 0
@@ -238,19 +230,16 @@ class ReducedSetDensity(DensityEstimator):
     (True, 'converged')
     """
 
-    _parameter_constraints: dict[str, list[Any]] = density_constraints(
-        "cv", bandwidth=[StrOptions({"cv", *RULES}), POSITIVE]
-    )
+    _parameter_constraints: dict[str, list[Any]] = density_constraints(bandwidth=[StrOptions({"cv", *RULES}), POSITIVE])
 
-    def __init__(self, *, bandwidth: Any = "cv", cv: Any = 5, scale: str = "std", random_state: Any = 0) -> None:
+    def __init__(self, *, bandwidth: Any = "cv", scale: str = "std", random_state: Any = 0) -> None:
         super().__init__(bandwidth=bandwidth, scale=scale, random_state=random_state)
-        self.cv = cv
 
     def _fit(self, problem: DensityProblem, samples: Samples, rng: Any) -> RoundMixture:
         problem = problem.with_candidates(MAX_CANDIDATES, rng)
         if self.bandwidth == "cv":
             otherwise = "the bandwidth is that of Parzen's estimate. Give the bandwidth as a number, or more samples."
-            folds = self._folds(samples.take(problem.candidates), self.cv, otherwise)
+            folds = self._folds(samples.take(problem.candidates), 5, otherwise)
             if folds:
                 with progress(self, "comparing bandwidths", len(CV_PARZEN_BANDWIDTHS)) as step:
                     self.path_ = reduced_set_bandwidths(problem, folds, step)

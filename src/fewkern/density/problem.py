@@ -84,9 +84,9 @@ class DensityProblem:
     edges: tuple[Edge, ...] = ()
 
     @classmethod
-    def of(cls, Z: Array, w: Array, unit: float = 1.0) -> DensityProblem:
+    def of(cls, Z: Array, w: Array, unit: float = 1.0, edges: tuple[Edge, ...] = ()) -> DensityProblem:
         """Every sample is a candidate; the weights are normalized."""
-        return cls(Z, w / np.sum(w), np.arange(len(Z)), unit)
+        return cls(Z, w / np.sum(w), np.arange(len(Z)), unit, edges)
 
     @property
     def n(self) -> int:
@@ -163,7 +163,7 @@ class DensityProblem:
         The weights are normalized again.
         """
         rows = np.asarray(rows)
-        whole = replace(DensityProblem.of(self.Z[rows], self.w[rows], self.unit), edges=self.edges)
+        whole = DensityProblem.of(self.Z[rows], self.w[rows], self.unit, self.edges)
         kept = np.flatnonzero(np.isin(rows, self.candidates, assume_unique=True))
         return replace(whole, candidates=kept) if len(kept) else whole
 
@@ -210,14 +210,11 @@ class DensityProblem:
 
 def paired_errors(terms: Sequence[Array], w: Array) -> tuple[Array, Array]:
     """Weighted means of several rows of ``terms``, and the standard errors of their differences to the least."""
-    means = np.array([w @ t for t in terms])
-    best = terms[int(np.argmin(means))]
-    spread = []
-    for t in terms:
-        gap = t - best
-        gap = gap - float(w @ gap)
-        spread.append(math.sqrt(float(w @ (gap * gap)) * float(np.sum(w * w))))  # the last factor is 1 / N_eff
-    return means, np.array(spread)
+    T = np.stack(terms)
+    means = T @ w
+    gap = T - T[np.argmin(means)]
+    gap = gap - (gap @ w)[:, None]
+    return means, np.sqrt((gap * gap) @ w * np.sum(w * w))  # the last factor is 1 / N_eff
 
 
 def size_path(error: Array, chosen: int, measure: str, spread: Array | None = None) -> Path:
@@ -235,8 +232,8 @@ class Scaling:
     transform: Array
     constant: int
     """Number of constant features (with "whiten": of constant directions)."""
-    reach: float
-    """Largest distance of a sample from the mean in one feature."""
+    spreads: Array
+    """Standard deviations of the features that are not constant."""
     bounds: Array | None = None
     """Bounds of the features, ``(2, m)``, infinite where there is none; only together with ``periods`` ``(m,)``."""
     periods: Array | None = None
@@ -261,7 +258,7 @@ class Scaling:
         """The samples as the algorithms take them."""
         X, w = _double(samples)
         edges = edges_of(self.bounds, self.periods, self.mean, self.transform)
-        return replace(DensityProblem.of(self.apply(X), w), edges=edges)
+        return DensityProblem.of(self.apply(X), w, edges=edges)
 
     def mixture(self, found: RoundMixture, samples: Samples) -> KernelMixture:
         """The density in the units of the data; centers that are samples equal those samples exactly."""
@@ -300,9 +297,10 @@ class AllRows:
         reach = np.max(np.abs(X - origin), axis=0)
         unit = np.where(reach > 0, reach, np.abs(origin))
         unit = np.where(unit > 0, unit, 1.0)
-        found = population.total(partial(_moments, origin, unit, scale == "whiten"), 2 * X.shape[1])
-        weight, square = (float(total) for total in found.sums[:2])
-        return cls(population, _scaling(found, origin, unit, scale), weight, weight * weight / square)
+        moments = population.total(partial(_moments, origin, unit, scale == "whiten"), 2 * X.shape[1])
+        weight, square = float(moments[0]), float(moments[1])
+        scaling = _scaling(moments, origin, unit, np.abs(origin) + reach, scale)
+        return cls(population, scaling, weight, weight * weight / square)
 
     def total(self, of: Callable[[Array, Array], Sum], row_elements: int) -> Sum:
         """The sum, by ``+``, of ``of(Z, w)`` over row blocks: one pass."""
@@ -319,50 +317,36 @@ def _of_scaled(scaling: Scaling, weight: float, of: Callable[[Array, Array], Sum
     return of(scaling.apply(X), w / weight)
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """What determines the scaling of samples; those of parts are merged by ``+``."""
+def _moments(origin: Array, unit: Array, pairs: bool, samples: Samples) -> ArraySums:
+    """Sums of the weights and of their squares; weighted, of every feature ``(m,)`` and of its square ``(m,)``.
 
-    sums: ArraySums
-    """Sums of the weights and their squares; weighted sums of every feature ``(m,)`` and its square ``(m,)``, or of the
-    products of every pair ``(m, m)``."""
-    least: Array
-    largest: Array
-
-    def __add__(self, other: _Moments) -> _Moments:
-        least, largest = np.minimum(self.least, other.least), np.maximum(self.largest, other.largest)
-        return _Moments(self.sums + other.sums, least, largest)
-
-
-def _moments(origin: Array, unit: Array, pairs: bool, samples: Samples) -> _Moments:
+    With ``pairs`` the last one is that of the products of every pair ``(m, m)``.
+    """
     X, w = _double(samples)
     gap = (X - origin) / unit
     second = gap.T @ (w[:, None] * gap) if pairs else w @ (gap * gap)
-    some = X if samples.n else origin[None, :]  # an empty block; the origin is among the samples
-    sums = ArraySums((np.sum(w), np.sum(w * w), w @ gap, second))
-    return _Moments(sums, np.min(some, axis=0), np.max(some, axis=0))
+    return ArraySums((np.sum(w), np.sum(w * w), w @ gap, second))
 
 
-def _scaling(moments: _Moments, origin: Array, unit: Array, scale: str) -> Scaling:
-    """The scaling of samples with these moments.
+def _scaling(moments: ArraySums, origin: Array, unit: Array, sizes: Array, scale: str) -> Scaling:
+    """The scaling of samples with these moments; a spread that is rounding of numbers of these ``sizes`` is none.
 
     A constant direction gets the mean spread of the others: a density needs some bandwidth there, and theirs is the
     only length the data offer.
     """
-    weight, _, first, second = moments.sums
+    weight, _, first, second = moments
     shift, second = first / weight, second / weight
     mean = origin + unit * shift
-    reach = float(np.max(np.maximum(moments.largest - mean, mean - moments.least)))
     variance = (np.diagonal(second) if second.ndim == 2 else second) - shift * shift
-    sizes = np.maximum(np.abs(moments.least), np.abs(moments.largest))
     spread = unless_rounding(unit * np.sqrt(np.maximum(variance, 0.0)), sizes)
     flat = spread == 0
+    spreads = spread[~flat]
     constant, spread = _filled(spread, flat)
     if scale == "none":
-        return Scaling(mean, np.ones_like(spread), constant, reach)
+        return Scaling(mean, np.ones_like(spread), constant, spreads)
     with quiet():  # the inverse of a spread below 1e-308 is infinite; the caller checks the transform
         if scale in ("std", "auto"):
-            return Scaling(mean, 1.0 / spread, constant, reach)
+            return Scaling(mean, 1.0 / spread, constant, spreads)
         # directions of standardized features: units do not decide which of them are constant
         relative = np.where(flat, 0.0, unit / spread)
         covariance = second - shift[:, None] * shift[None, :]
@@ -371,7 +355,7 @@ def _scaling(moments: _Moments, origin: Array, unit: Array, scale: str) -> Scali
         values, vectors = np.linalg.eigh(correlation)
         values = np.maximum(values, 0.0)
         constant, length = _filled(np.sqrt(values), values <= 1e-12 * np.max(values))
-        return Scaling(mean, (vectors / length).T / spread, constant, reach)
+        return Scaling(mean, (vectors / length).T / spread, constant, spreads)
 
 
 def _filled(spread: Array, none: Array) -> tuple[int, Array]:

@@ -1,7 +1,7 @@
 r"""The quadratic programme on the simplex, :math:`\min_g \tfrac12 g'Bg - v'g,\; g \ge 0,\; 1'g = 1`, and RSDE.
 
-It gives the weights of every density that fits them jointly: reduced sets (RSDE), SKD, and the refits of forward
-regression, by an exact active set. RSDE is the programme on all candidates,
+It gives the weights of every density that fits them jointly, reduced sets (RSDE) and SKD, by an exact active set. RSDE
+is the programme on all candidates,
 
 .. math:: B_{ij} = K(x_i, x_j, \sqrt2\sigma), \qquad v_j = \sum_i w_i K(x_i, x_j, \sigma) .
 """
@@ -23,12 +23,8 @@ from fewkern.density.problem import DensityProblem, RoundMixture, squared_distan
 
 # Bandwidths that the cross-validation of RSDE compares, in Parzen bandwidths.
 CV_PARZEN_BANDWIDTHS = (1.0, 1.25, 1.4, 1.55, 1.7, 1.85, 2.0, 2.2, 2.4, 2.7)
-# Up to this many kernels, usually all of them keep a weight, and one linear system is the solution.
-_ONE_SYSTEM_KERNELS = 64
 # A reduced gradient above minus this number, relative to the size of ``B`` and ``v``, counts as zero.
 _RELATIVE_GRADIENT_TOL = 1e-10
-# A kernel of less weight after a joint fit leaves.
-LEAST_WEIGHT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -128,10 +124,6 @@ def active_set(B: Array, v: Array) -> SimplexSolution:
     scale = float(np.mean(np.diagonal(B)))
     # A constant added to v does not change the solution; without it the sizes below are those of the problem.
     given, B, v = (B, v), B / scale, (v - np.mean(v)) / scale
-    if len(v) <= _ONE_SYSTEM_KERNELS:
-        g = _minimize_on_support(B, v)
-        if bool(np.all(g > 0)) and optimality_gap(B, v, g / np.sum(g)) <= _RELATIVE_GRADIENT_TOL:
-            return SimplexSolution.of(*given, g / np.sum(g), 1, Stop.CONVERGED)
     size, corners = _size(B, v), 0.5 * np.diagonal(B) - v
     S, g, used = [int(np.argmin(corners))], np.ones(1), 0
     value = float(corners[S[0]])
@@ -179,7 +171,7 @@ def reduced_set_bandwidths(problem: DensityProblem, folds: list[Fold], step: Ste
     their bandwidths are larger by :math:`(N/c)^{1/(m+4)}`, as Parzen's is.
     """
     bandwidths = tuple(factor * problem.unit for factor in CV_PARZEN_BANDWIDTHS)
-    some = problem if len(problem.candidates) == problem.n else problem.part(problem.candidates)
+    some = problem.part(problem.candidates)
     wider = problem.narrowing(some.effective_size)
     error = np.zeros(len(bandwidths))
     for q, bandwidth in enumerate(bandwidths):

@@ -106,7 +106,8 @@ def select_setting(
         Called with the number of paths done.
     """
     grid, family = class_grid(samples, kernel, plan.seed), plan.family
-    settings = family.settings(kernel_scale(samples, grid.kernels[0]), targets.relative_scale)
+    # the scale of equal classes is their number
+    settings = family.settings(kernel_scale(samples, grid.kernels[0]), targets.scale / targets.n_classes)
     if not plan.folds:
         k, setting = len(grid) // 2, settings[family.default]
         candidates = Candidates.of(samples, grid.kernels[k], None, plan.seed)
@@ -155,8 +156,6 @@ def _compare_widths(
 def _subsample(samples: Samples, plan: CVPlan) -> tuple[Samples, Sequence[Fold]]:
     """About ``MAX_WIDTH_ROWS`` samples and their part of the folds; all samples if a class is too small for that."""
     part = samples.some(MAX_WIDTH_ROWS, random_generator(plan.seed))
-    if part.n == samples.n:
-        return samples, plan.folds
     place = np.full(samples.n, -1)
     place[np.searchsorted(samples.rows, part.rows)] = np.arange(part.n)
 

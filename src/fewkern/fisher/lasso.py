@@ -53,9 +53,8 @@ def duality_gap(active: ActiveSet, residual_corr: Array, value: float, lam: floa
     """
     square = active.problem.square
     fit = 2.0 * (value - lam * float(np.sum(row_norms(active.W))))
-    largest = float(np.max(row_norms(residual_corr))) if residual_corr.shape[0] else 0.0
-    scale = min(1.0, lam / largest) if largest > 0 else 1.0
-    along = square - float(np.sum(active.B * active.W)) if active.size else square
+    scale = lam / max(lam, float(np.max(row_norms(residual_corr), initial=0.0)))
+    along = square - float(np.sum(active.B * active.W))
     # |Y|^2 - |Y - scale R|^2 with <Y, R> = along
     dual = (2.0 * scale * along - scale * scale * fit) / 2
     return (value - dual) / max(square / 2, float(np.finfo(residual_corr.dtype).tiny))
@@ -164,6 +163,12 @@ def _signed_support(active: ActiveSet, lam: float) -> ActiveSet:
     return active
 
 
+def majorize_step(active: ActiveSet, lam: float, q: float) -> ActiveSet:
+    r"""(8): :math:`\Psi (\Psi G \Psi + \rho N q I)^{-1} \Psi \tilde K' Y`, :math:`\Psi = diag |\Omega_i|^{(2-q)/2}`."""
+    psi = (row_norms(active.W) ** ((2.0 - q) / 2))[:, None]
+    return active.at(psi * solve_shifted(psi * active.G * psi.T, psi * active.B, lam * q))
+
+
 def _row_support(active: ActiveSet, lam: float, tol: float) -> tuple[ActiveSet, bool]:
     """Minimize over the active rows (group lasso): steps of (8) with q = 1, sweeps over single rows, extrapolation.
 
@@ -175,19 +180,16 @@ def _row_support(active: ActiveSet, lam: float, tol: float) -> tuple[ActiveSet, 
     for turn in range(MAX_ITERATIONS):
         if not active.size:
             return active, True
-        root = np.sqrt(row_norms(active.W))[:, None]
-        active = active.at(root * solve_shifted(root * active.G * root.T, root * active.B, lam))
+        active = majorize_step(active, lam, 1.0)
         count = active.size
         if turn % _STEPS_PER_SWEEP == _STEPS_PER_SWEEP - 1:
             active = _sweep_rows(active, lam)
-        if not active.size:
-            return active, True
         past = [*past, active.W] if active.size == count else [active.W]
         value = active.objective(lam, 1.0)
         if len(past) > _ANDERSON_STEPS:
             ahead = active.at(_extrapolate(past))
             value_ahead = ahead.objective(lam, 1.0)
-            if value_ahead < value and np.all(row_norms(ahead.W) > 0):
+            if value_ahead < value:
                 active, value = ahead, value_ahead
             past = [active.W]
         gap = duality_gap(active, active.B - active.G @ active.W, value, lam)
@@ -201,10 +203,8 @@ def _extrapolate(past: list[Array]) -> Array:
     """Anderson's combination of iterates: the weights, adding up to one, that make the combined step smallest."""
     steps = np.stack([(b - a).ravel() for a, b in pairwise(past)])
     U = steps @ steps.T
-    size = float(np.trace(U))
-    if not size > 0:
-        return past[-1]
-    z = solve_shifted(U, np.ones((len(U), 1), dtype=U.dtype), _ANDERSON_SHIFT_IN_TRACE * size)[:, 0]
+    shift = _ANDERSON_SHIFT_IN_TRACE * float(np.trace(U))
+    z = solve_shifted(U, np.ones((len(U), 1), dtype=U.dtype), shift)[:, 0]
     shares = z / np.sum(z)
     return np.sum([share * W for share, W in zip(shares, past[1:])], axis=0)
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fewkern.arrays.linalg import solve_definite, solve_shifted
+from fewkern.arrays.linalg import solve_definite
 from fewkern.arrays.namespace import Array, eps
 from fewkern.core.path import Stop
 from fewkern.core.statistics import Statistics
-from fewkern.fisher.lasso import COARSE_RELATIVE_GAP, MAX_ITERATIONS, lasso_rows
+from fewkern.fisher.lasso import COARSE_RELATIVE_GAP, MAX_ITERATIONS, lasso_rows, majorize_step
 from fewkern.fisher.problem import (
     ActiveSet,
     Discriminant,
@@ -130,7 +130,7 @@ def _majorize_minimize(start: ActiveSet, penalty: float, q: float, tol: float | 
     trace: list[float] = []
     stop, change = Stop.MAX_ITER, math.inf
     while active.size and len(trace) < MAX_ITERATIONS:
-        active = _step(active, lam, q)
+        active = majorize_step(active, lam, q)
         value = active.objective(lam, q)
         alive = _alive(active, value, lam, q)
         if not np.all(alive):
@@ -210,12 +210,6 @@ def _below_saddle(active: ActiveSet, value: float, lam: float, q: float) -> Acti
     return None if best is None else best.where(row_norms(best.W) > 0)
 
 
-def _step(active: ActiveSet, lam: float, q: float) -> ActiveSet:
-    r"""(8): :math:`\Psi (\Psi G \Psi + \rho N q I)^{-1} \Psi \tilde K' Y`, :math:`\Psi = diag |\Omega_i|^{(2-q)/2}`."""
-    psi = (row_norms(active.W) ** ((2.0 - q) / 2))[:, None]
-    return active.at(psi * solve_shifted(psi * active.G * psi.T, psi * active.B, lam * q))
-
-
 def _alive(active: ActiveSet, value: float, lam: float, q: float) -> Array:
     r"""False where :math:`|w|^{1-q} |k| (\sqrt{2J} + |k||w|) < q \rho N / 2`: such a component shrinks for ever.
 
@@ -223,9 +217,7 @@ def _alive(active: ActiveSet, value: float, lam: float, q: float) -> Array:
     only falls.
     """
     size = row_norms(active.W)
-    if q > 1:
-        return size >= 0
-    if q == 1:
+    if q >= 1:
         return size > 0
     norm = np.sqrt(active.norms)
     bound = size ** (1.0 - q) * norm * (math.sqrt(2.0 * value) + norm * size)

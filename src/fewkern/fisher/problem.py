@@ -48,11 +48,6 @@ class FisherTargets:
         """Number of classes."""
         return int(self.priors.shape[0])
 
-    @property
-    def relative_scale(self) -> float:
-        """Scale of the targets over that of equal classes."""
-        return self.scale / self.n_classes
-
     def rows(self, codes: Array) -> Array:
         """Targets ``(n, C - 1)`` of samples with class numbers ``codes``."""
         return self.scale * self.theta[codes]
@@ -129,18 +124,14 @@ class Candidates:
 def kernel_scale(samples: Samples, kernel: Kernel) -> float:
     """Mean of ``k(x, x)``."""
     diag = kernel.diag(samples.X)
-    scale, largest, limit = float(np.mean(diag)), float(np.max(diag)), squarable(diag)
-    if scale <= 0:
-        raise ValueError(
-            "kernel Fisher: every sample is a zero vector of the kernel (k(x, x) = 0), so there is nothing to keep; "
-            "use another kernel."
-        )
+    largest, limit = float(np.max(diag)), squarable(diag)
     if not 1 / limit < largest < limit:
         raise ValueError(
             f"kernel Fisher: the largest k(x, x) is {largest:.3g}, but must lie between {1 / limit:.0e} and "
-            f"{limit:.0e}, so that its square is a number; scale the samples, for example with StandardScaler."
+            f"{limit:.0e}, so that its square is a number; scale the samples, for example with StandardScaler, or use "
+            "another kernel."
         )
-    return scale
+    return float(np.mean(diag))
 
 
 @dataclass(frozen=True)
@@ -277,10 +268,7 @@ class ActiveSet:
         """``J`` of (5)."""
         W = self.W
         fit = self.problem.square + float(np.sum(W * (self.G @ W - 2.0 * self.B)))
-        norms = row_norms(W)
-        # the square root and the absolute value are much cheaper than a general power
-        powers = norms if q == 1 else np.sqrt(norms) if q == 0.5 else norms**q
-        return max(fit, 0.0) / 2 + lam * float(np.sum(powers))
+        return max(fit, 0.0) / 2 + lam * float(np.sum(row_norms(W) ** q))
 
 
 def penalized_problem(K: Array, Y: Array, weights: Array | None = None) -> PenalizedProblem:
