@@ -262,10 +262,10 @@ class RecursiveSoftMargin(Reducer):
     -----
     Symbols: :math:`D = 2 \delta`, :math:`\tau` the mean diagonal of :math:`X^T L X` at the first step. Explicit
     pairs: :math:`O(m q^2)` per interior point iteration for ``m`` pairs. Sorted: :math:`O(n q^2 + q n \log n)` per
-    Newton step and :math:`O(nq)` memory; with many features :math:`O(n^2 q)`, block by block, which is faster there.
-    Above 5,000 samples the graph of a rule is that of 5,000 of them, drawn by the numbers of their rows, so that the
-    cost is bounded; a graph that is given pair by pair is used as it is. Samples must be in memory; only
-    :meth:`transform` takes Dask collections. The fit runs in NumPy; :meth:`transform` runs on any array library.
+    Newton step and :math:`O(nq)` memory. Above 5,000 samples the graph of a rule is that of 5,000 of them, drawn by the
+    numbers of their rows, so that the cost is bounded; a graph that is given pair by pair is used as it is. Samples
+    must be in memory; only :meth:`transform` takes Dask collections. The fit runs in NumPy; :meth:`transform` runs on
+    any array library.
 
     References
     ----------
@@ -326,8 +326,7 @@ class RecursiveSoftMargin(Reducer):
         y : array of shape (n_samples,) or None
             Classes; not read by an unsupervised graph.
         sample_weight : array of shape (n_samples,) or None
-            A pair counts as the product of its weights. As in :class:`GraphEmbedding`, they make every class count the
-            same, too.
+            A pair counts as the product of its weights. For classes of equal weight see :class:`GraphEmbedding`.
 
         Returns
         -------
