@@ -208,14 +208,6 @@ def test_a_penalty_that_sees_two_directions(metric, seed):
             assert model.stop_ == "flat"
 
 
-def test_a_sparse_factor_is_a_graph(rng):
-    X = rng.normal(size=(60, 4))
-    i, j = rng.permutation(60)[:20].reshape(2, 10)
-    F = sp.csr_matrix((np.r_[np.ones(10), -np.ones(10)], (np.r_[i, j], np.r_[np.arange(10), np.arange(10)])), (60, 10))
-    sparse, dense = (GraphEmbedding(graph=(None, A), n_components=2).fit(X) for A in (F, F.toarray()))
-    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-10)
-
-
 def test_a_huge_weight_of_the_smoothed_hinge_leaves_the_value_at_zero(monkeypatch):
     X, y = load_wine(return_X_y=True)
     monkeypatch.setattr(soft, "_MAX_LISTED_PAIRS", 0)
