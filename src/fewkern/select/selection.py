@@ -110,12 +110,11 @@ def select_vectors(
     enough = how.max_fitness if how.max_fitness < 1 else math.inf  # a fitness of one is the rank, up to rounding
     stop = Stop.LIMIT
     while len(state.chosen) < limit and state.J < enough:
-        found = rule.block() if bool(state.xp.any(state.score > 0)) else Stop.RANK
-        if isinstance(found, Stop):
-            stop = found
+        if not bool(state.xp.any(state.score > 0)):
+            stop = Stop.RANK
             break
         # A block is cut at the limit, so that the draws do not depend on it.
-        fitness += state.remove(found.head(limit - len(state.chosen)))
+        fitness += state.remove(rule.block().head(limit - len(state.chosen)))
         step(len(state.chosen))
     # Paper: stops at the first fitness that is high enough. We: take a block, then cut it there.
     high = next((i + 1 for i, J in enumerate(fitness) if J >= enough), None)

@@ -125,24 +125,22 @@ def _factor(values: Array, wanted: float, of: Callable[[Array], float]) -> float
 def fit_intervals(held_out: HeldOut, basis: KernelBasis | GaussianBasis) -> Intervals:
     """Intervals from held-out predictions; the logarithm of a scale is linear in the features of the ``basis``."""
     held_out = held_out.some(_MAX_INTERVAL_ROWS)
-    samples, columns = held_out.samples, range(held_out.samples.n_outputs)
-    xp = namespace(held_out.values)
-    residuals = samples.targets - held_out.values
-    sizes = xp.abs(residuals)
-    scales: list[Solution | None] = [None for _ in columns]
+    samples, residuals = held_out.samples, held_out.samples.targets - held_out.values
+    xp, columns = namespace(residuals), range(samples.n_outputs)
+    # where no scale is found it is 1, and its logarithm zero
+    logs, scale = xp.zeros_like(residuals), None
     if samples.n >= _LEAST_SCALE_ROWS and len(columns) <= _MAX_SCALE_OUTPUTS and basis.n_vectors > 0:
         Z = basis.features(samples.X)
-        scales = [_fit_scale(Z, sizes[:, c], samples) for c in columns]
-    if all(scale is None for scale in scales):
-        return Intervals(tuple(_scores(residuals[:, c], samples) for c in columns))
-    # where no scale was found it is 1, and its logarithm zero
-    one = Solution(xp.zeros_like(Z[0, :][:, None]), xp.zeros_like(sizes[0, :1]), xp.zeros_like(sizes[:, :1]))
-    found = [one if scale is None else scale for scale in scales]
-    logs = [scale.held_out[:, 0] for scale in found]
-    scores = tuple(_scores(residuals[:, c] / xp.exp(logs[c]), samples) for c in columns)
-    limits = xp.stack([xp.stack([xp.min(log), xp.max(log)]) for log in logs], axis=1)
-    g = basis.expand(xp.concat([s.W for s in found], axis=1), xp.concat([s.offset for s in found]))
-    return Intervals(scores, g, limits)
+        W = xp.zeros((int(Z.shape[1]), len(columns)), dtype=Z.dtype, device=device(Z))
+        offset = xp.zeros_like(W[0, :])
+        for c in columns:
+            found = _fit_scale(Z, xp.abs(residuals[:, c]), samples)
+            if found is not None:
+                W[:, c], offset[c], logs[:, c] = found.W[:, 0], found.offset[0], found.held_out[:, 0]
+                scale = basis.expand(W, offset)
+    scores = tuple(_scores(residuals[:, c] / xp.exp(logs[:, c]), samples) for c in columns)
+    limits = xp.stack([xp.min(logs, axis=0), xp.max(logs, axis=0)])
+    return Intervals(scores) if scale is None else Intervals(scores, scale, limits)
 
 
 def _scores(sizes: Array, samples: Samples) -> HeldOutScores:
