@@ -154,22 +154,14 @@ def test_one_sample_alone_on_a_direction_is_predicted_by_the_others(rng):
 
 
 def test_errors_of_held_out_values_are_weighted():
-    w = np.array([1.0, 2.0, 1.0])
-    samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 1]), n_classes=2)
+    w = np.array([1.0, 3.0, 1.0])
+    samples = Samples.of(np.arange(3.0)[:, None], w, codes=np.array([0, 1, 1]), n_classes=2)
     held_out = HeldOut(np.array([[-0.5], [-0.5], [2.0]]), class_targets(samples))
-    assert held_out.error_rate() == pytest.approx(2 / 4)
-    assert held_out.squared_error() == pytest.approx((0.25 + 2 * 2.25 + 1) / 4)
-    samples = Samples.of(np.zeros((3, 1)), w, codes=np.array([0, 1, 2]), n_classes=3)
-    values = np.array([[0.9, 0, 0], [0.5, 0.1, 0], [0, 0, 1.0]])
-    assert HeldOut(values, class_targets(samples)).error_rate() == pytest.approx(2 / 4)
-
-
-def test_some_of_many_held_out_samples(rng):
-    held_out = HeldOut(np.arange(10.0)[:, None], Samples.of(np.arange(10.0)[:, None], targets=np.zeros((10, 1))))
-    some = held_out.some(4)
-    np.testing.assert_array_equal(some.values[:, 0], [0, 3, 6, 9])
-    np.testing.assert_array_equal(some.samples.X, some.values)
-    assert held_out.some(10) is held_out
+    assert held_out.error_rate() == pytest.approx(3 / 5)
+    assert held_out.squared_error() == pytest.approx((0.25 + 3 * 2.25 + 1) / 5)
+    assert held_out.some(3) is held_out
+    some = held_out.some(2)
+    assert (some.values.tolist(), some.samples.X.tolist()) == ([[-0.5], [2.0]], [[0.0], [2.0]])
 
 
 def test_spread_counts_groups_not_samples(G, rng):
@@ -216,19 +208,6 @@ def test_a_part_is_judged_at_the_settings_that_the_others_choose(n_vectors, grou
         best = min(errors, key=lambda setting: np.sum(errors[setting][~fold.inside] ** 2))
         assert (fold.selection.gram.kernel.length_scale, fold.ridge, fold.n_vectors) == best
         np.testing.assert_allclose((y - values)[fold.inside], errors[best][fold.inside], atol=1e-6)
-
-
-def test_copies_in_a_group_do_not_look_like_new_samples(rng):
-    """Every sample ten times, with labels that mean nothing: only whole groups say that nothing was learned."""
-    X, y = rng.standard_normal((40, 2)), rng.standard_normal(40)
-    ten, groups = np.repeat(np.arange(40), 10), np.repeat(np.arange(40), 10)
-    noise = X[ten] + 1e-3 * rng.standard_normal((400, 2))
-    plain = FeatureVectorRegressor().fit(noise, y[ten])
-    grouped = FeatureVectorRegressor().fit(noise, y[ten], groups=groups)
-    assert plain.held_out_error_ < 0.2 * y.var()
-    assert grouped.held_out_error_ > 0.8 * y.var()
-    widths = [np.ptp(model.predict_interval(X, 0.8), axis=1).mean() for model in (plain, grouped)]
-    assert widths[1] > 2 * widths[0]
 
 
 def test_classifiers_take_groups():
