@@ -32,13 +32,6 @@ def test_fisher_scatters_are_the_textbook_ones(data):
     np.testing.assert_allclose(pair.margin.scatter(Z), laplacian_scatter(apart, Z), atol=1e-10)
 
 
-def test_udp_adds_up_to_the_total_scatter(data):
-    Z, _, p = data
-    pair = graphs.UDP(neighbors=2).build(Z, labelled(Z, None, p))
-    total = laplacian_scatter(np.ones((30, 30)), Z)
-    np.testing.assert_allclose(pair.intrinsic.scatter(Z) + pair.penalty.scatter(Z), total, rtol=1e-10)
-
-
 def test_sparse_weights_and_degrees(data):
     Z, _, p = data
     V = neighbors(Z, 3)

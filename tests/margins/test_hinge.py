@@ -75,15 +75,6 @@ def test_a_tolerance_beyond_the_arithmetic_ends_soon(monkeypatch):
     assert max(solution.error for solution in found) < 1e-12
 
 
-def test_an_indefinite_normal_matrix_ends_it(monkeypatch):
-    def fail(matrix):
-        raise ValueError("not positive definite")
-
-    monkeypatch.setattr(hinge, "cholesky_psd", fail)
-    found = minimize_hinge(problem(0))
-    assert (str(found.stop), found.n_iter) == ("precision", 1)
-
-
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 def test_multipliers_near_a_bound_are_set_on_it(bias, exact, monkeypatch):
