@@ -34,7 +34,7 @@ def data(rng):
 def test_temperature_maximises_the_likelihood(data, scale, weighted):
     values, codes, weights = data
     values, w = scale * values, weights if weighted else np.ones(200)
-    a = fit_temperature(values, codes, weights if weighted else None)
+    a = fit_temperature(values, codes, w)
     best = log_likelihood(a, values, codes, w)
     for factor in (0.5, 0.9, 0.999, 1.001, 1.1, 2.0):
         assert log_likelihood(factor * a, values, codes, w) <= best + 1e-9
@@ -45,7 +45,7 @@ def test_temperature_maximises_the_likelihood(data, scale, weighted):
 def test_the_confidence_is_the_share_that_is_right(data, weighted):
     values, codes, weights = data
     w = weights if weighted else np.ones(200)
-    a = match_confidence(values, codes, weights if weighted else None)
+    a = match_confidence(values, codes, w)
     right = np.average(values.argmax(axis=1) == codes, weights=w)
     stated = np.average(softmax(a * values).max(axis=1), weights=w)
     assert stated == pytest.approx((right * w.sum() + 1) / (w.sum() + 2), abs=1e-6)
@@ -59,20 +59,20 @@ def test_separated_classes_are_as_certain_as_their_number_allows(count, classes,
     codes = np.repeat(np.arange(classes), count)
     values = np.where(np.arange(classes) == codes[:, None], 1.0, np.where(np.arange(classes) == 0, 0.0, -1e3))
     values[:, 1] = np.where(codes == 0, 0.0, values[:, 1])
-    assert softmax(fit(values, codes) * values)[0, 0] == pytest.approx((n + 1) / (n + 2), rel=1e-6)
+    assert softmax(fit(values, codes, np.ones(n)) * values)[0, 0] == pytest.approx((n + 1) / (n + 2), rel=1e-6)
 
 
 def test_a_few_values_far_off_do_not_rule_the_confidence(data):
-    values, codes, _ = data
-    before = match_confidence(values, codes)
+    values, codes, weights = data
+    before = match_confidence(values, codes, weights)
     values[:3] = np.where(np.arange(3) == codes[:3, None], -1e9, 0.0)
-    assert match_confidence(values, codes) == pytest.approx(before, rel=0.1)
-    assert fit_temperature(values, codes) < 1e-3
+    assert match_confidence(values, codes, weights) == pytest.approx(before, rel=0.1)
+    assert fit_temperature(values, codes, weights) < 1e-3
 
 
 @both
 def test_equal_values_are_no_trouble(fit):
-    assert np.isfinite(fit(np.zeros((4, 2)), np.array([0, 1, 0, 1])))
+    assert np.isfinite(fit(np.zeros((4, 2)), np.array([0, 1, 0, 1]), np.ones(4)))
 
 
 @pytest.mark.parametrize("long_tails", [False, True])

@@ -108,7 +108,7 @@ class HingeProblem:
         b = self.best_bias(short) if b is None else b
         primal = self.primal(w, short - self.signs * b)
         dual = float(self.targets @ a) - 0.5 * float(w @ w)
-        return HingeSolution(w, b, a, primal, dual, relative_error(primal, dual), 0, Stop.CONVERGED)
+        return HingeSolution(w, b, a, primal, dual, relative_error(primal, dual))
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,9 @@ class HingeSolution:
     dual: float
     error: float
     """Relative duality gap or infeasibility, the larger one."""
-    n_iter: int
-    stop: Stop
+    stop: Stop = Stop.CONVERGED
     """CONVERGED, PRECISION or MAX_ITER."""
+    n_iter: int = 0
 
 
 def hinge_at_zero(signs: Array, targets: Array, C: Array) -> float:
@@ -317,7 +317,7 @@ def _exact_or_clean(problem: HingeProblem, best: _Residuals, stop: Stop) -> Hing
     So ``w`` is exactly a combination of the support vectors.
     """
     point, a = best.point, best.point.a
-    iterate = HingeSolution(point.w, point.b, a, best.primal, best.dual, best.error, 0, stop)
+    iterate = HingeSolution(point.w, point.b, a, best.primal, best.dual, best.error, stop)
     if math.isinf(best.error):  # nothing was solved: numbers have overflowed from the start
         return iterate
     w = problem.g + problem.combination(a)

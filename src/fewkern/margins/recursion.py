@@ -44,22 +44,17 @@ class MarginProblem:
 
 
 def class_problems(codes: Array, n_classes: int, C: Array) -> list[MarginProblem]:
-    """Two classes against each other (one problem), or each of several against the rest.
-
-    Samples with a box constant ``C`` of 0 are left out.
-    """
-    rows = np.flatnonzero(C > 0)
-    one = np.ones(len(rows))
+    """Two classes against each other (one problem), or each of several against the rest."""
+    rows, one = np.arange(len(C)), np.ones(len(C))
     return [
-        MarginProblem(rows, np.where(codes[rows] == k, 1.0, -1.0), one, C[rows])
+        MarginProblem(rows, np.where(codes == k, 1.0, -1.0), one, C)
         for k in ([1] if n_classes == 2 else range(n_classes))
     ]
 
 
 def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
     """Epsilon-insensitive regression as hinges: two per sample, one from each side (methods A7)."""
-    rows = np.flatnonzero(C > 0)
-    y, C, one = y[rows], C[rows], np.ones(len(rows))
+    rows, one = np.arange(len(C)), np.ones(len(C))
     return MarginProblem(np.r_[rows, rows], np.r_[one, -one], np.r_[y - epsilon, -y - epsilon], np.r_[C, C])
 
 

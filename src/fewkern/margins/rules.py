@@ -108,8 +108,8 @@ class Fisher(GraphRule):
         return GraphPair(WithinClasses(codes, p), between_classes(codes, p), _apart(samples, codes))
 
     def scatters(self, spread: Spread) -> tuple[Array, Array]:
-        sums, masses = spread.class_sums @ spread.V, spread.masses
-        between = sums.T @ (sums / np.where(masses > 0, masses, 1.0)[:, None])
+        sums = spread.class_sums @ spread.V
+        between = sums.T @ (sums / spread.masses[:, None])
         return np.diag(spread.s**2) - between, between
 
 

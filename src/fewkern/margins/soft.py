@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 
 import numpy as np
 
@@ -44,8 +43,6 @@ _MAX_LISTED_PAIRS = 40_000
 # Projections are equal if they differ by less than this fraction of their range: far below the gaps of a few hundred
 # samples, and above what the convex steps leave where two of them meet.
 _TIE_RANGES = 1e-7
-# The length of a start is halved at least this many times, and then as long as the objective decreases.
-_MIN_HALVINGS = 16
 # Pairs this near to their margin are in the quadratic program from the start; others join.
 _BAND_MARGINS = 0.05
 # Pairs that turn out to lie this far on the wrong side of their margin join.
@@ -257,7 +254,7 @@ def all_violate(Z: Array, S: Array, pairs: AllPairs | Edges, order: Array) -> tu
     else:
         difference = signed_pairs(Z, pairs, order)
         w = solve_shifted(S, difference.T @ pairs.count)
-        widest = float(np.max(np.abs(difference @ w))) if difference.shape[0] else 0.0
+        widest = float(np.max(np.abs(difference @ w)))
     return w, 0.5 / widest if widest > 0 else 1.0
 
 
@@ -275,7 +272,7 @@ def soft_margin_direction(
         convex = ListedPairs(Z, S, pairs, 2.0 * delta)
     at_zero = convex.value(np.zeros_like(w0))
     w = _best_scale(convex, w0, 2.0 * delta * norm(w_s))
-    objectives, stop, gain = [convex.value(w)], Stop.MAX_ITER, 0.0
+    objectives, stop = [convex.value(w)], Stop.MAX_ITER
     for _ in range(MAX_STEPS):
         candidate = convex.improve(w, order)
         value = convex.value(candidate)
@@ -298,20 +295,16 @@ def soft_margin_direction(
 
 
 def _best_scale(convex: ListedPairs | RankedPairs, w0: Array, near: float) -> Array:
-    """``w0`` scaled to the length, of a geometric grid about ``near``, that minimizes ``J``."""
-    length = near / norm(w0)
-    if length == 0.0:  # the pairs cancel in this order
-        length = 1.0
-    best = length * 4.0 * w0
+    """``w0`` scaled to the length, of a geometric grid from above ``near`` down, that minimizes ``J``.
+
+    Along a ray ``J`` is convex, so the first length after which it rises is the best; a large delta calls for a much
+    shorter one than ``near``.
+    """
+    # where the pairs cancel in this order, near is zero
+    best = 4.0 * (near / norm(w0) or 1.0) * w0
     value = convex.value(best)
-    # a large delta calls for a much shorter one
-    for k in count(1, -1):
-        candidate = length * 2.0**k * w0
-        new = convex.value(candidate)
-        if new < value:
-            best, value = candidate, new
-        elif k < -_MIN_HALVINGS:
-            break
+    while (new := convex.value(best / 2.0)) < value:
+        best, value = best / 2.0, new
     return best
 
 

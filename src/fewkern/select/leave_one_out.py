@@ -211,7 +211,6 @@ def loo_paths(
     mass = w if groups is None else groups.sums(w[:, None])[:, 0]
     effective = float(xp.sum(mass)) ** 2 / float(mass @ mass)
     mass = scheme.left_out(mass)
-    inverse = 1.0 / xp.where(mass > 0, mass, xp.ones_like(mass))
     if folds is not None and groups is not None:
         folds = xp.astype(groups.sums(folds) > 0, folds.dtype)
     paths = []
@@ -226,7 +225,7 @@ def loo_paths(
         by_fold: Array = 0.0
         for part, error in errors:
             sums = sums + xp.sum(error, axis=0)
-            squares = squares + inverse[part] @ (error * error)
+            squares = squares + (1.0 / mass[part]) @ (error * error)
             if folds is not None:
                 by_fold = by_fold + folds[part, :].T @ error
         mean = sums / xp.sum(mass)

@@ -60,7 +60,7 @@ def calibrate(scores: ClassScores, held_out: HeldOut, *, long_tails: bool = Fals
     return replace(scores, factor=fit(values, samples.codes, samples.weights))
 
 
-def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> float:
+def fit_temperature(values: Array, codes: Array, weights: Array) -> float:
     r"""The factor :math:`a \ge 0` that makes ``softmax(a * values)`` most likely.
 
     Maximises the concave :math:`\sum_i w_i [a \sum_c t_{ic} v_{ic} - \log \sum_c e^{a v_{ic}}]` by
@@ -74,12 +74,11 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     # remainder goes to the runner-up, because classes of negligible probability carry no information on the factor.
     xp = namespace(values)
     q = int(values.shape[1])
-    w = xp.ones_like(values[:, 0]) if weights is None else weights
-    remainder = 1.0 / (float(xp.sum(w)) + 2.0)
+    remainder = 1.0 / (float(xp.sum(weights)) + 2.0)
     labels = one_hot(codes, q, values.dtype)
     others = xp.where(labels > 0, xp.full_like(values, -xp.inf), values)
     targets = labels * (1.0 - remainder) + one_hot(xp.argmax(others, axis=1), q, values.dtype) * remainder
-    return match_temperature(values, targets, w)
+    return match_temperature(values, targets, weights)
 
 
 def match_temperature(values: Array, targets: Array, weights: Array | None = None) -> float:
@@ -94,17 +93,16 @@ def match_temperature(values: Array, targets: Array, weights: Array | None = Non
     return _factor(values, wanted, lambda p: float(w @ xp.sum(p * values, axis=1)))
 
 
-def match_confidence(values: Array, codes: Array, weights: Array | None = None) -> float:
+def match_confidence(values: Array, codes: Array, weights: Array) -> float:
     r"""The factor :math:`a` at which the largest of ``softmax(a * values)`` is, on average, as high as it is right.
 
     Being right is counted with Laplace's rule of succession. Unlike the likelihood, this is not ruled by the few
     samples for which the value of the own class is far below another one, such as the logarithm of a density.
     """
     xp = namespace(values)
-    w = xp.ones_like(values[:, 0]) if weights is None else weights
-    total = float(xp.sum(w))
-    right = float(w @ xp.astype(xp.argmax(values, axis=1) == codes, w.dtype))
-    return _factor(values, total * (right + 1.0) / (total + 2.0), lambda p: float(w @ xp.max(p, axis=1)))
+    total = float(xp.sum(weights))
+    right = float(weights @ xp.astype(xp.argmax(values, axis=1) == codes, weights.dtype))
+    return _factor(values, total * (right + 1.0) / (total + 2.0), lambda p: float(weights @ xp.max(p, axis=1)))
 
 
 def _factor(values: Array, wanted: float, of: Callable[[Array], float]) -> float:
