@@ -101,11 +101,11 @@ class HingeProblem:
         """The ``b`` that minimizes the hinges, for shortfalls ``short`` without it."""
         return _best_bias(self.signs, short, self.C) if self.bias else 0.0
 
-    def solution(self, a: Array, b: float | None = None) -> HingeSolution:
-        """The pair ``(w(a), b)`` of feasible multipliers, with its duality gap; the best bias if none is given."""
+    def solution(self, a: Array) -> HingeSolution:
+        """The ``w(a)`` of feasible multipliers and its best bias, with their duality gap."""
         w = self.g + self.combination(a)
         short = self.shortfall(w)
-        b = self.best_bias(short) if b is None else b
+        b = self.best_bias(short)
         primal = self.primal(w, short - self.signs * b)
         dual = float(self.targets @ a) - 0.5 * float(w @ w)
         return HingeSolution(w, b, a, primal, dual, relative_error(primal, dual))
@@ -365,10 +365,10 @@ def _crossover(problem: HingeProblem, a: Array) -> HingeSolution | None:
         solved = least_squares(K, right[:, None])[:, 0]
     if solved is None:
         return None
-    inside, b = solved[:count], float(solved[count]) if problem.bias else 0.0
+    inside = solved[:count]
     if np.any((inside < 0) | (inside > C[free])):
         return None
-    return problem.solution(fixed + sum_by_index(inside, free, int(a.shape[0])), b)
+    return problem.solution(fixed + sum_by_index(inside, free, int(a.shape[0])))
 
 
 def _partition(a: Array, C: Array, surplus: Array) -> Array:
