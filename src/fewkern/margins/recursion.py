@@ -204,6 +204,8 @@ class _MarginDeflation:
         solution = minimize_hinge(problem, alpha)
         self.multipliers[k] = solution.alpha
         self.n_iter += solution.n_iter
+        if solution.error > _MAX_RELATIVE_ERROR:
+            return solution
         # Samples in small units are near the cap from the start; a flat problem has no direction either.
         length = norm(solution.w)
         short = length <= _END_RTOL**0.5 * float(np.sum(solution.alpha)) * self.longest
