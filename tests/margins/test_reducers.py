@@ -20,9 +20,14 @@ every = pytest.mark.parametrize("make", EVERY)
 @every
 def test_nothing_is_left_of_an_earlier_fit(make, iris):
     X, y = iris
-    model = make(n_components=2).fit(X, y)
-    assert model.components_.shape == (2, 4)
+    for X_, max_vectors in ((X, 4), (sp.csr_matrix(X), None), (X, None)):
+        model = make(n_components=2, max_vectors=max_vectors).fit(X_, y)
+        assert model.components_.shape == (2, 4)
+        # a linear map keeps no sample
+        assert (model.n_vectors_, model.vectors_.shape, model.indices_.shape) == (0, (0, 4), (0,))
     model.set_params(kernel=Gaussian(2.0), max_vectors=20).fit(X, y)
+    assert model.n_vectors_ == len(model.indices_) == 20
+    np.testing.assert_array_equal(model.vectors_, X[model.indices_])
     for name in ("components_", "mean_"):
         assert not hasattr(model, name)
     with pytest.raises(ValueError, match='use kernel="linear"'):
@@ -31,20 +36,6 @@ def test_nothing_is_left_of_an_earlier_fit(make, iris):
     with pytest.raises(ValueError, match="expects 2 columns"):
         model.inverse_transform(np.ones((2, 3)))
     np.testing.assert_allclose(model.transform(model.inverse_transform(model.transform(X))), model.transform(X))
-
-
-@every
-def test_a_linear_map_keeps_no_sample(make, iris):
-    X, y = iris
-    for X_, max_vectors in ((X, None), (X, 4), (sp.csr_matrix(X), None)):
-        model = make(n_components=2, max_vectors=max_vectors).fit(X_, y)
-        assert model.n_vectors_ == 0
-        assert model.vectors_.shape == (0, 4)
-        assert model.indices_.shape == (0,)
-        assert model.components_.shape == (2, 4)
-    model = make(n_components=2, kernel="gaussian", max_vectors=9).fit(X, y)
-    assert model.n_vectors_ == len(model.indices_) == 9
-    np.testing.assert_array_equal(model.vectors_, X[model.indices_])
 
 
 @every

@@ -8,24 +8,11 @@ from fewkern import FeatureVectorDiscriminant, FeatureVectorRegressor
 from fewkern.base import BudgetWarning
 from fewkern.datasets import make_sinc
 from fewkern.kernels import Gaussian
-from tests.oracles import fvs
 
 
 @pytest.fixture
 def curve():
     return make_sinc(120, noise=0.1)
-
-
-@pytest.mark.parametrize("ridge", [0.0, 0.1])
-def test_prediction_is_the_regression_on_the_features(curve, ridge):
-    X, y = curve
-    model = FeatureVectorRegressor(alpha=ridge, n_vectors=9, kernel=Gaussian(0.5))
-    model.fit(X, y)
-    Z = model.basis_.features(X)
-    beta = fvs.refit(Z, y[:, None], ridge, np.ones(120))
-    np.testing.assert_allclose(model.predict(X), beta[0] + Z @ beta[1:, 0], atol=1e-6)
-    assert model.n_vectors_ == 9
-    assert model.predict(X[:5]).shape == (5,)
 
 
 def test_held_out_error_is_not_the_least_of_many():
