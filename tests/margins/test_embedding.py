@@ -111,5 +111,3 @@ def test_parameters_of_a_graph_in_a_grid_search(iris):
     assert GraphEmbedding().set_params(graph="lpp", graph__neighbors=9).graph == graphs.LPP(9)
     with pytest.raises(ValueError, match=r"MFA has no parameter 'neighbors'; it has \['between', 'within'\]"):
         model.set_params(graph__neighbors=3)
-
-

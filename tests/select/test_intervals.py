@@ -147,5 +147,3 @@ def test_sets_cover_new_samples_and_grow_with_the_coverage(model):
             assert reached > accuracy
             assert reached == pytest.approx(coverage, abs=0.025)
     assert sets.all()
-
-

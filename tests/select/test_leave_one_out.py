@@ -213,5 +213,3 @@ def test_classifiers_take_groups():
     np.testing.assert_array_equal(grid.predict_proba(X), model.predict_proba(X))
     each = FeatureVectorDiscriminant(max_vectors=10).fit(X, y, groups=[f"row {i}" for i in range(120)])
     np.testing.assert_array_equal(each.predict_proba(X), plain.predict_proba(X))
-
-

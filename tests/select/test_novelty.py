@@ -135,5 +135,3 @@ def test_few_vectors_are_filled_up_within_the_budget(banana):
     many = FeatureVectorDiscriminant(prefer="accurate", kernel=Gaussian(0.3)).fit(X, y)
     assert many.n_vectors_ > 20
     assert many.novelty_.basis is many.basis_
-
-

@@ -89,7 +89,7 @@ def test_automatic_lengths():
     lengths = {1: (1, 1), 3: (1, 1), 80: (40, 40), 99: (49, 49), 101: (50, 50), 199: (50, 99), 400: (50, 100)}
     lengths |= {407: (50, 100), 408: (51, 100), 799: (99, 100), 900: (100, 100), 5000: (100, 500), 20_000: (100, 1000)}
     assert {n: (plan(n).limit, plan(n).ceiling) for n in lengths} == lengths
-    assert [plan(2000, prefer=p).ceiling for p in ("accurate", "balanced", "sparse")] == [1000, 200, 200]
+    assert [plan(1500, prefer=p).ceiling for p in ("accurate", "balanced", "sparse")] == [750, 150, 150]
     assert [plan(prefer=p).tolerance for p in ("accurate", "balanced", "sparse")] == [0.0, 0.5, 1.0]
     assert (plan(5000, max_vectors=7).limit, plan(5000, max_vectors=7).ceiling) == (7, 0)
     assert plan(5000, n_vectors=7).tolerance is None

@@ -282,5 +282,3 @@ def test_greedy_is_centred_by_default_and_gain_is_not(banana):
     assert paper.basis_.center_indices.tolist() == [c]
     assert paper.indices_.tolist() == fvs.literal_selection(fvs.centred(K, c), 10)[0]
     assert FeatureVectorSelector().fit(X).basis_.center_vectors is None
-
-

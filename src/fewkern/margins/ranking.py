@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import sum_by_index
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.neighbors import pairs_scatter
 from fewkern.margins.graphs import AllPairs
 
 
@@ -204,13 +204,10 @@ class OrderedPairs:
     def huber_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
         """``X' (second derivative in s) X``: the Laplacian of the pairs inside the smoothed band."""
         s = s - np.mean(s)
-        n, q = X.shape
-        H: Array = np.zeros((q, q))
+        H: Array = np.zeros((X.shape[1], X.shape[1]))
         for sign, i, j in self._near_band(s, m, mu):
             weights = np.where(np.abs(m - (s[i] - s[j])) < mu, sign * self.p[i] * self.p[j], 0.0)
-            V = sp.csr_array((weights, (i, j)), (n, n))
-            degree, cross = V.sum(axis=0) + V.sum(axis=1), X.T @ (V @ X)
-            H = H + (degree[:, None] * X).T @ X - cross - cross.T
+            H = H + pairs_scatter(i, j, weights, X)
         return H / (2 * mu)
 
     def _near_band(self, s: Array, m: float, mu: float) -> Iterator[tuple[float, Array, Array]]:
