@@ -214,7 +214,6 @@ class Pool:
         column[j] = self.score[j]
         column /= self.score[j] ** 0.5
         self.score -= column * column
-        self.score[j] = 0.0
         self.taken.append(j)
         return column
 
