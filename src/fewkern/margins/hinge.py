@@ -98,8 +98,22 @@ class HingeProblem:
         return 0.5 * float(w @ w) - float(self.g @ w) + float(self.C @ np.maximum(short, 0.0))
 
     def best_bias(self, short: Array) -> float:
-        """The ``b`` that minimizes the hinges, for shortfalls ``short`` without it."""
-        return _best_bias(self.signs, short, self.C) if self.bias else 0.0
+        """The ``b`` that minimizes the hinges, for shortfalls ``short`` without it.
+
+        The slope in ``b`` rises by ``C_i`` at every ``s_i h_i``, so it is a weighted quantile.
+        """
+        if not self.bias:
+            return 0.0
+        breaks = self.signs * short
+        order = np.argsort(breaks, kind="stable")
+        rising = np.cumsum(self.C[order])
+        below = float(np.sum(np.where(self.signs > 0, self.C, 0.0)))
+        place = int(np.count_nonzero(rising < below * (1 - _ROUNDING)))
+        return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
+
+    def value_at_zero(self) -> float:
+        """Value at ``w = 0`` and the best bias: the cap of all steps (methods A3.3)."""
+        return self.solution(np.zeros_like(self.C)).primal
 
     def solution(self, a: Array) -> HingeSolution:
         """The ``w(a)`` of feasible multipliers and its best bias, with their duality gap."""
@@ -125,22 +139,6 @@ class HingeSolution:
     stop: Stop = Stop.CONVERGED
     """CONVERGED, PRECISION or MAX_ITER."""
     n_iter: int = 0
-
-
-def hinge_at_zero(signs: Array, targets: Array, C: Array) -> float:
-    r""":math:`\min_b \sum_i C_i (h_i - s_i b)_+`: the value at ``w = 0``, the cap of all steps (methods A3.3)."""
-    b = _best_bias(signs, targets, C)
-    return float(C @ np.maximum(targets - signs * b, 0.0))
-
-
-def _best_bias(signs: Array, targets: Array, C: Array) -> float:
-    """The minimizer: the slope in ``b`` rises by ``C_i`` at every ``s_i h_i``, so it is a weighted quantile."""
-    breaks = signs * targets
-    order = np.argsort(breaks, kind="stable")
-    rising = np.cumsum(C[order])
-    below = float(np.sum(np.where(signs > 0, C, 0.0)))
-    place = int(np.count_nonzero(rising < below * (1 - _ROUNDING)))
-    return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
 
 
 def relative_error(primal: float, dual: float, infeasibility: float = 0.0) -> float:

@@ -12,7 +12,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop, peel
 from fewkern.margins.embedding import Reflected, norm
-from fewkern.margins.hinge import HingeProblem, HingeSolution, hinge_at_zero, minimize_hinge
+from fewkern.margins.hinge import HingeProblem, HingeSolution, minimize_hinge
 
 # Singular values below this fraction of the largest are dropped from a block of directions (methods A7).
 _BLOCK_RANK_RTOL = 1e-3
@@ -146,7 +146,7 @@ class _MarginDeflation:
     def __init__(self, space: Reflected, problems: Sequence[MarginProblem], n_components: int | None) -> None:
         self.space, self.problems = space, problems
         # values at w = 0, which no step exceeds (methods A3.3)
-        self.caps = tuple(hinge_at_zero(problem.signs, problem.targets, problem.C) for problem in problems)
+        self.caps = tuple(problem.on(space).value_at_zero() for problem in problems)
         # a cap of zero: a bias alone satisfies every hinge (a constant target inside its tube)
         self.alive = [k for k, cap in enumerate(self.caps) if cap > 0.0]
         self.multipliers: list[Array | None] = [None] * len(problems)
