@@ -73,7 +73,7 @@ class Residual:
         self.weight = w / xp.sum(w)
         # divided by the diagonal once, so that scores and fitness are products
         self.inverse = divide_where(self.valid, xp.ones_like(d), d, 0.0)
-        self.G = xp.empty((gram.n, max(capacity, 1)), dtype=d.dtype, device=device(d))
+        self.G = xp.empty((gram.n, capacity), dtype=d.dtype, device=device(d))
         self.chosen: list[int] = []
         self.r, self.J = xp.where(self.valid, d, xp.zeros_like(d)), 0.0
         # smallest relative residual that a pivot had: rounding errors of later residuals are divided by it

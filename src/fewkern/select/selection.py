@@ -99,7 +99,7 @@ def select_vectors(
     """
     asked, limit = limit, min(limit, gram.n)
     # without a limit columns are reserved as they are needed
-    state = Residual(gram, weights, limit if limit < gram.n else 0)
+    state = Residual(gram, weights, limit if limit < gram.n else 1)
     fitness: list[float] = []
     if start is not None and start.n_vectors:
         fitness += state.remove(Pivots(to_numpy(start.indices).tolist(), start.factor, start.G))
