@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fewkern.margins.embedding import Reflected
+from fewkern.margins.hinge import minimize_hinge
 from fewkern.margins.recursion import class_problems, recursive_margin, tube_problem
 from tests.oracles.margins import align, centred_features, gaussian_gram, recursive_svm_on_gram, svr_value
 
@@ -71,6 +72,18 @@ def test_precision_stop_when_the_box_is_too_large_for_a_second_step():
     r = recurse(Z, y, 1e12)
     assert r.stop == "precision"
     assert r.directions.shape[1] >= 1
+
+
+def test_the_leading_direction_of_a_block_comes_first():
+    codes = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 4)) + 2 * np.eye(4)[codes]
+    space = Reflected.start(X - X.mean(axis=0))
+    problems = class_problems(codes, 3, np.ones(60))[:2]
+    normals = np.stack([minimize_hinge(problem.on(space)).w for problem in problems], axis=1)
+    want = np.linalg.svd(normals / np.linalg.norm(normals, axis=0), full_matrices=False)[0]
+    found = recursive_margin(space, problems, n_components=2)
+    np.testing.assert_allclose(align(want, found.directions), want, atol=1e-6)
+    np.testing.assert_allclose(space.A.T @ found.dual, found.directions, atol=1e-8)
 
 
 def test_regression():
