@@ -193,7 +193,8 @@ def test_paths_that_compete_are_continued_to_twice_the_length():
 )
 def test_when_a_path_is_continued(limit, low, n, goes_on):
     errors = [low.get(k, 10.0) for k in range(limit + 1)]
-    asked = extended([given(errors)], 2 * limit, lambda limit: given(falling(limit, 11.0, 0.0)), limit=limit, n=n)
+    worse = [11.0] * len(errors)  # by another ridge
+    asked = extended([given(errors, worse)], 2 * limit, lambda limit: given(falling(limit, 11.0, 0.0)), limit=limit, n=n)
     assert bool(asked) is goes_on
 
 
