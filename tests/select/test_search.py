@@ -194,7 +194,9 @@ def test_paths_that_compete_are_continued_to_twice_the_length():
 def test_when_a_path_is_continued(limit, low, n, goes_on):
     errors = [low.get(k, 10.0) for k in range(limit + 1)]
     worse = [11.0] * len(errors)  # by another ridge
-    asked = extended([given(errors, worse)], 2 * limit, lambda limit: given(falling(limit, 11.0, 0.0)), limit=limit, n=n)
+    asked = extended(
+        [given(errors, worse)], 2 * limit, lambda limit: given(falling(limit, 11.0, 0.0)), limit=limit, n=n
+    )
     assert bool(asked) is goes_on
 
 
