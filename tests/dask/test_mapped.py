@@ -12,6 +12,7 @@ from fewkern import (
     FeatureVectorPCA,
     FeatureVectorRegressor,
     FeatureVectorSelector,
+    GraphEmbedding,
     base,
 )
 from fewkern.arrays import partitions
@@ -25,6 +26,7 @@ MODELS = {
     "discriminant": FeatureVectorDiscriminant(max_vectors=4),
     "pca": FeatureVectorPCA(max_vectors=4, n_components=2),
     "selector": FeatureVectorSelector(max_vectors=4),
+    "graph": GraphEmbedding(n_components=1),
 }
 
 

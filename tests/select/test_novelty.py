@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from fewkern import (
     FeatureVectorDiscriminant,
@@ -83,8 +82,8 @@ def test_left_out_residual_is_that_of_the_other_vectors(groups, rng):
         assert residual == pytest.approx(1 - k @ np.linalg.solve(kernel(others, others), k), abs=1e-8)
     shares = left_out_shares(Samples.of(X, groups=groups), chosen, 9)
     np.testing.assert_allclose(shares, left_out_residual(chosen, 9, groups), atol=1e-8)  # one length scale has no units
-    few = Samples.of(X[:3])
-    assert np.all(left_out_shares(few, choose_basis(few, kernel, SelectionRule(), 2), 2) > 0.01)
+    few = Samples.of(X[:3])  # no folds
+    assert np.all(left_out_shares(few, choose_basis(few, Gaussian().resolve(few.X), SelectionRule(), 2), 2) > 0.01)
 
 
 def test_units_are_those_of_other_folds(rng):
@@ -113,20 +112,6 @@ def test_rare_values_raise_no_more_alarms_than_stated(model, rows):
     assert np.all(np.mean(rates, axis=0) < [0.02, 0.075])
 
 
-@pytest.mark.parametrize("rule", ["gain", "greedy", "uniform"])
-@pytest.mark.parametrize("rate", [0.05, 0.2])
-def test_false_alarms_are_as_many_as_stated(rule, rate):
-    """On average over training sets; a selection that looks for what is unusual alarms less."""
-    rates = []
-    for seed in range(6):
-        model = FeatureVectorSelector(max_vectors=20, rule=rule, center=False)
-        model.fit(make_banana(200, random_state=seed)[0])
-        new = make_banana(2000, random_state=100 + seed)[0]
-        rates.append(np.mean(model.novelty(new) > model.novelty_threshold(rate)))
-    assert np.mean(rates) < rate + 0.02
-    assert np.mean(rates) > (0.0 if rule == "greedy" else 0.5 * rate)
-
-
 @pytest.mark.parametrize("groups", [None, np.arange(200) // 2])
 def test_pvalues_say_the_same_as_thresholds(groups, banana):
     """A p-value of at most a rate of false alarms is a novelty above the threshold of that rate."""
@@ -150,14 +135,3 @@ def test_few_vectors_are_filled_up_within_the_budget(banana):
     many = FeatureVectorDiscriminant(prefer="accurate", kernel=Gaussian(0.3)).fit(X, y)
     assert many.n_vectors_ > 20
     assert many.novelty_.basis is many.basis_
-
-
-def test_sparse_samples_and_other_libraries(banana, foreign):
-    to, back = foreign
-    X, _ = banana
-    model = FeatureVectorSelector(kernel=Gaussian(1.0), max_vectors=8).fit(X)
-    thin = FeatureVectorSelector(kernel=Gaussian(1.0), max_vectors=8).fit(sp.csr_array(X))
-    np.testing.assert_allclose(thin.novelty(sp.csr_array(X)), model.novelty(X), atol=1e-8)
-    theirs = FeatureVectorSelector(kernel=Gaussian(1.0), max_vectors=8).fit(to(X))
-    np.testing.assert_allclose(back(theirs.novelty(to(X))), model.novelty(X), atol=1e-8)
-    assert theirs.novelty_threshold() == pytest.approx(model.novelty_threshold())

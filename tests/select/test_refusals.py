@@ -52,6 +52,12 @@ def test_questions_without_an_answer(models, model, method, arguments, message):
         getattr(models[model], method)(*arguments)
 
 
+def test_the_most_extreme_answers(models):
+    model = models["regressor"]
+    assert np.all(model.predict_quantile(X, 1 / 41) < model.predict(X))
+    assert np.all(model.predict_quantile(X, 40 / 41) > model.predict(X))
+
+
 def test_the_wrong_kind_of_question(models):
     for model, method, advice in (
         ("regressor", "predict_set", r"FeatureVectorRegressor predicts numbers.*use predict_interval"),

@@ -123,6 +123,14 @@ def sparse_laplacian_scatter(V: Any, Z: Array, scale: Array | None = None) -> Ar
     return ((S + S.T) / 2).astype(Z.dtype, copy=False)
 
 
+def pairs_scatter(i: Array, j: Array, weights: Array, Z: Array) -> Array:
+    """``Z' L Z`` for pairs that are listed one by one, with weights of any sign."""
+    V = sp.csr_array((weights, (i, j)), (len(Z), len(Z)))
+    degree, cross = V.sum(axis=0) + V.sum(axis=1), Z.T @ (V @ Z)
+    scatter: Array = (degree[:, None] * Z).T @ Z - cross - cross.T
+    return scatter
+
+
 def sparse_edges(V: Any, like: Array) -> tuple[Array, Array, Array]:
     """Ends ``i > j`` and weights of the edges of a symmetric matrix, the weights in the precision of ``like``."""
     coo = sp.tril(V, k=-1).tocoo()

@@ -194,9 +194,9 @@ class Peeled(Generic[Record]):
 def peel(state: Any, limit: int, step: Callable[[int], None] = lambda _: None) -> Peeled[Any]:
     """Repeat ``state.remove(state.find())`` until ``find`` returns a :class:`Stop` or there are ``limit`` records.
 
-    Pivots of a kernel matrix (feature vector selection), hyperplanes (recursive SVM), directions (graph embedding) and
-    regressors (forward selection) are taken out by this loop: in all of them, what was taken changes what is left.
-    ``remove`` returns one record per step (a block of pivots gives several); ``step`` is called with their number.
+    Hyperplanes (recursive SVM), directions (graph embedding) and regressors (forward selection) are taken out by this
+    loop: in all of them, what was taken changes what is left. ``remove`` returns one record per step (a block of
+    directions gives several); ``step`` is called with their number.
 
     Examples
     --------

@@ -54,17 +54,19 @@ def _checked_rows(estimator: Any, graph: Graph, X: Any, y: Any, sample_weight: A
     return check_weighted(estimator, X, sample_weight, minimum=2)
 
 
-def _checked_collection(estimator: Any, graph: Graph, X: Any, y: Any, sample_weight: Any) -> Population:
-    """The rows of a Dask collection, for a graph whose scatters are sums over rows."""
-    if not isinstance(graph, GraphRule) or not graph.additive:
+def _population(estimator: Any, graph: Graph, X: Any, y: Any, sample_weight: Any) -> Population:
+    """Checked rows: wherever they are if the scatters of the graph are sums over rows, else in memory."""
+    if isinstance(graph, GraphRule) and graph.additive:
+        if graph.supervised:
+            return labelled_population(estimator, X, y, sample_weight)
+        return weighted_population(estimator, X, sample_weight, minimum=2)
+    if is_collection(X):
         given = repr(estimator.graph) if isinstance(estimator.graph, (str, GraphRule)) else "that was given"
         raise TypeError(
             f"{type(estimator).__name__}: X is a Dask collection, and the graph {given} is one of pairs of samples, "
             'which must be in memory; use graph="fisher" or "pca", or pass some of the rows in memory.'
         )
-    if graph.supervised:
-        return labelled_population(estimator, X, y, sample_weight)
-    return weighted_population(estimator, X, sample_weight)
+    return _checked_rows(estimator, graph, X, y, sample_weight)
 
 
 class GraphEmbedding(Reducer):
@@ -96,8 +98,6 @@ class GraphEmbedding(Reducer):
     alpha : float, default 1e-2
         In units of the mean diagonal of :math:`X^T L X`; towards zero the first Fisher directions go to the null space
         of the within-class scatter.
-    class_weight : dict, "balanced" or None, default None
-        Multiplies the weights of the samples of every class. Ignored by a graph that does not need classes.
     max_vectors : int or None, default None
         Largest number of samples in the basis that gives the features of a kernel; the cost is quadratic in it. None:
         at most 500. The linear kernel has no basis unless a number is given, or sparse samples have more than 2,000
@@ -164,7 +164,6 @@ class GraphEmbedding(Reducer):
         graph: Any = "fisher",
         recursive: bool = False,
         alpha: float = 1e-2,
-        class_weight: Any = None,
         max_vectors: int | None = None,
         random_state: Any = 0,
     ) -> None:
@@ -173,7 +172,6 @@ class GraphEmbedding(Reducer):
         self.graph = graph
         self.recursive = recursive
         self.alpha = alpha
-        self.class_weight = class_weight
         self.max_vectors = max_vectors
         self.random_state = random_state
 
@@ -187,6 +185,8 @@ class GraphEmbedding(Reducer):
         y : array of shape (n_samples,) or None
             Classes; not read by an unsupervised graph.
         sample_weight : array of shape (n_samples,) or None
+            ``compute_sample_weight("balanced", y)`` of :mod:`sklearn.utils.class_weight` makes every class count the
+            same.
 
         Returns
         -------
@@ -194,12 +194,9 @@ class GraphEmbedding(Reducer):
         """
         self._reset_fitted()
         graph = as_graph(self.graph, "GraphEmbedding")
-        if is_collection(X):
-            population = _checked_collection(self, graph, X, y, sample_weight)
-            samples = population.sample
-        else:
-            population = rows = _checked_rows(self, graph, X, y, sample_weight)
-            samples = rows.sample if isinstance(graph, GraphRule) else rows
+        population = _population(self, graph, X, y, sample_weight)
+        # the weights of a given graph are those of all rows
+        samples: Any = population.sample if isinstance(graph, GraphRule) else population
         features = self._features(samples)
         if isinstance(graph, GraphRule) and graph.additive and population.n > samples.n:
             features, spread = features_of_all(features, population)
@@ -235,7 +232,7 @@ class RecursiveSoftMargin(Reducer):
         exist than are asked for, there are fewer, with a warning, and ``stop_`` says why.
     kernel : str, Kernel or callable, default "linear"
         See :mod:`fewkern.kernels`. A kernel needs an ``alpha`` of at least 0.01.
-    graph, class_weight, max_vectors, random_state
+    graph, max_vectors, random_state
         As in :class:`GraphEmbedding`.
     C : float, default 5.0
         Weight of the hinges. All values below one give the same direction.
@@ -265,10 +262,10 @@ class RecursiveSoftMargin(Reducer):
     -----
     Symbols: :math:`D = 2 \delta`, :math:`\tau` the mean diagonal of :math:`X^T L X` at the first step. Explicit
     pairs: :math:`O(m q^2)` per interior point iteration for ``m`` pairs. Sorted: :math:`O(n q^2 + q n \log n)` per
-    Newton step and :math:`O(nq)` memory; with many features :math:`O(n^2 q)`, block by block, which is faster there.
-    Above 5,000 samples the graph of a rule is that of 5,000 of them, drawn by the numbers of their rows, so that the
-    cost is bounded; a graph that is given pair by pair is used as it is. Samples must be in memory; only
-    :meth:`transform` takes Dask collections. The fit runs in NumPy; :meth:`transform` runs on any array library.
+    Newton step and :math:`O(nq)` memory. Above 5,000 samples the graph of a rule is that of 5,000 of them, drawn by the
+    numbers of their rows, so that the cost is bounded; a graph that is given pair by pair is used as it is. Samples
+    must be in memory; only :meth:`transform` takes Dask collections. The fit runs in NumPy; :meth:`transform` runs on
+    any array library.
 
     References
     ----------
@@ -304,7 +301,6 @@ class RecursiveSoftMargin(Reducer):
         scale_C: bool = True,
         alpha: float = 1e-2,
         metric: str = "euclidean",
-        class_weight: Any = None,
         max_vectors: int | None = None,
         random_state: Any = 0,
         verbose: Any = False,
@@ -316,7 +312,6 @@ class RecursiveSoftMargin(Reducer):
         self.scale_C = scale_C
         self.alpha = alpha
         self.metric = metric
-        self.class_weight = class_weight
         self.max_vectors = max_vectors
         self.random_state = random_state
         self.verbose = verbose
@@ -331,7 +326,7 @@ class RecursiveSoftMargin(Reducer):
         y : array of shape (n_samples,) or None
             Classes; not read by an unsupervised graph.
         sample_weight : array of shape (n_samples,) or None
-            A pair counts as the product of its weights.
+            A pair counts as the product of its weights. For classes of equal weight see :class:`GraphEmbedding`.
 
         Returns
         -------

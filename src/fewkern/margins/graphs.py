@@ -36,11 +36,11 @@ class Edges:
 
 
 def _class_means(Z: Array, p: Array, codes: Array) -> tuple[Array, Array]:
-    """Weighted mean and mass of every class; a class without samples has mass zero."""
+    """Weighted mean and mass of every class."""
     n_classes = int(np.max(codes)) + 1
     mass = class_sums(p[:, None], codes, n_classes)[:, 0]
     sums = class_sums(p[:, None] * Z, codes, n_classes)
-    return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
+    return sums / mass[:, None], mass
 
 
 @storable
@@ -200,7 +200,7 @@ def between_classes(codes: Array, importance: Array) -> Factor:
     """
     n_classes = int(np.max(codes)) + 1
     root = np.sqrt(class_sums(importance[:, None], codes, n_classes)[:, 0])
-    member = one_hot(codes, n_classes, importance.dtype) / np.where(root > 0, root, 1.0)
+    member = one_hot(codes, n_classes, importance.dtype) / root
     return Factor(importance[:, None] * (member - root / np.sum(importance)))
 
 

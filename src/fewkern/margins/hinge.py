@@ -98,17 +98,31 @@ class HingeProblem:
         return 0.5 * float(w @ w) - float(self.g @ w) + float(self.C @ np.maximum(short, 0.0))
 
     def best_bias(self, short: Array) -> float:
-        """The ``b`` that minimizes the hinges, for shortfalls ``short`` without it."""
-        return _best_bias(self.signs, short, self.C) if self.bias else 0.0
+        """The ``b`` that minimizes the hinges, for shortfalls ``short`` without it.
 
-    def solution(self, a: Array, b: float | None = None) -> HingeSolution:
-        """The pair ``(w(a), b)`` of feasible multipliers, with its duality gap; the best bias if none is given."""
+        The slope in ``b`` rises by ``C_i`` at every ``s_i h_i``, so it is a weighted quantile.
+        """
+        if not self.bias:
+            return 0.0
+        breaks = self.signs * short
+        order = np.argsort(breaks, kind="stable")
+        rising = np.cumsum(self.C[order])
+        below = float(np.sum(np.where(self.signs > 0, self.C, 0.0)))
+        place = int(np.count_nonzero(rising < below * (1 - _ROUNDING)))
+        return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
+
+    def value_at_zero(self) -> float:
+        """Value at ``w = 0`` and the best bias: the cap of all steps (methods A3.3)."""
+        return self.solution(np.zeros_like(self.C)).primal
+
+    def solution(self, a: Array) -> HingeSolution:
+        """The ``w(a)`` of feasible multipliers and its best bias, with their duality gap."""
         w = self.g + self.combination(a)
         short = self.shortfall(w)
-        b = self.best_bias(short) if b is None else b
+        b = self.best_bias(short)
         primal = self.primal(w, short - self.signs * b)
         dual = float(self.targets @ a) - 0.5 * float(w @ w)
-        return HingeSolution(w, b, a, primal, dual, relative_error(primal, dual), 0, Stop.CONVERGED)
+        return HingeSolution(w, b, a, primal, dual, relative_error(primal, dual))
 
 
 @dataclass(frozen=True)
@@ -122,25 +136,9 @@ class HingeSolution:
     dual: float
     error: float
     """Relative duality gap or infeasibility, the larger one."""
-    n_iter: int
-    stop: Stop
+    stop: Stop = Stop.CONVERGED
     """CONVERGED, PRECISION or MAX_ITER."""
-
-
-def hinge_at_zero(signs: Array, targets: Array, C: Array) -> float:
-    r""":math:`\min_b \sum_i C_i (h_i - s_i b)_+`: the value at ``w = 0``, the cap of all steps (methods A3.3)."""
-    b = _best_bias(signs, targets, C)
-    return float(C @ np.maximum(targets - signs * b, 0.0))
-
-
-def _best_bias(signs: Array, targets: Array, C: Array) -> float:
-    """The minimizer: the slope in ``b`` rises by ``C_i`` at every ``s_i h_i``, so it is a weighted quantile."""
-    breaks = signs * targets
-    order = np.argsort(breaks, kind="stable")
-    rising = np.cumsum(C[order])
-    below = float(np.sum(np.where(signs > 0, C, 0.0)))
-    place = int(np.count_nonzero(rising < below * (1 - _ROUNDING)))
-    return float(breaks[order[min(place, int(order.shape[0]) - 1)]])
+    n_iter: int = 0
 
 
 def relative_error(primal: float, dual: float, infeasibility: float = 0.0) -> float:
@@ -317,7 +315,7 @@ def _exact_or_clean(problem: HingeProblem, best: _Residuals, stop: Stop) -> Hing
     So ``w`` is exactly a combination of the support vectors.
     """
     point, a = best.point, best.point.a
-    iterate = HingeSolution(point.w, point.b, a, best.primal, best.dual, best.error, 0, stop)
+    iterate = HingeSolution(point.w, point.b, a, best.primal, best.dual, best.error, stop)
     if math.isinf(best.error):  # nothing was solved: numbers have overflowed from the start
         return iterate
     w = problem.g + problem.combination(a)
@@ -365,10 +363,10 @@ def _crossover(problem: HingeProblem, a: Array) -> HingeSolution | None:
         solved = least_squares(K, right[:, None])[:, 0]
     if solved is None:
         return None
-    inside, b = solved[:count], float(solved[count]) if problem.bias else 0.0
+    inside = solved[:count]
     if np.any((inside < 0) | (inside > C[free])):
         return None
-    return problem.solution(fixed + sum_by_index(inside, free, int(a.shape[0])), b)
+    return problem.solution(fixed + sum_by_index(inside, free, int(a.shape[0])))
 
 
 def _partition(a: Array, C: Array, surplus: Array) -> Array:

@@ -11,6 +11,7 @@ partition, a running sum and a look-up, so no step loops over samples.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,8 @@ import numpy as np
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import sum_by_index
 from fewkern.arrays.namespace import Array
+from fewkern.arrays.neighbors import pairs_scatter
 from fewkern.margins.graphs import AllPairs
-
-# The pairs of the smoothed band are listed if there are at most this many per sample.
-_MAX_BAND_PAIRS_PER_SAMPLE = 40
 
 
 def _running(a: Array) -> Array:
@@ -203,56 +202,27 @@ class OrderedPairs:
         return value, g
 
     def huber_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
-        """``X' (second derivative in s) X``: the Laplacian of the pairs inside the smoothed band, without its edges."""
+        """``X' (second derivative in s) X``: the Laplacian of the pairs inside the smoothed band."""
         s = s - np.mean(s)
-        n, q = X.shape
-        near = self._band(s, m, mu)
-        if near is not None and int(near[0].shape[0]) * q <= n * n:
-            H = np.zeros((X.shape[1], X.shape[1]))
-            for part in row_blocks(int(near[0].shape[0]), int(X.shape[1])):
-                i, j = near[0][part], near[1][part]
-                difference = X[i] - X[j]
-                H = H + (difference * (self.p[i] * self.p[j])[:, None]).T @ difference
-        else:
-            H = self._tabled_curvature(s, X, m, mu)
-        i, j = self.removed
-        both = np.where(np.abs(m - (s[i] - s[j])) < mu, self.p[i] * self.p[j], 0.0)
-        difference = X[i] - X[j]
-        return (H - (difference * both[:, None]).T @ difference) / (2 * mu)
+        H: Array = np.zeros((X.shape[1], X.shape[1]))
+        for sign, i, j in self._near_band(s, m, mu):
+            weights = np.where(np.abs(m - (s[i] - s[j])) < mu, sign * self.p[i] * self.p[j], 0.0)
+            H = H + pairs_scatter(i, j, weights, X)
+        return H / (2 * mu)
 
-    def _band(self, s: Array, m: float, mu: float) -> tuple[Array, Array] | None:
-        """The pairs with ``|m - (s_i - s_j)| < mu`` one by one, if they are few: a narrow window of one sort."""
-        n = int(s.shape[0])
+    def _near_band(self, s: Array, m: float, mu: float) -> Iterator[tuple[float, Array, Array]]:
+        """Pairs that hold all of the smoothed band: windows of one sort, in blocks, less those that do not count."""
         position, (first, end), _ = _arrange(s, [m + mu, m - mu], None)
         count = end - first
-        total = int(np.sum(count))
-        if total > _MAX_BAND_PAIRS_PER_SAMPLE * n:
-            return None
-        i = np.repeat(np.arange(n), count)
-        into = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-        j = position[np.repeat(first, count) + into]
-        keep = (j < i) & (s[j] > s[i] - (m + mu)) & (s[j] < s[i] - (m - mu))
-        if self.codes is not None:
-            keep = keep & (self.codes[i] != self.codes[j])
-        return i[keep], j[keep]
-
-    def _tabled_curvature(self, s: Array, X: Array, m: float, mu: float) -> Array:
-        """The same sum over all pairs, block by block, where those of the band are too many to list."""
-        p, n = self.p, int(s.shape[0])
-        weighted = p[:, None] * X
-        degree, cross = np.zeros_like(s), np.zeros((X.shape[1], X.shape[1]))
-        rank = np.arange(n)
-        for rows in row_blocks(n, n):
-            lower = slice(0, rows.stop)  # partners come earlier in the order
-            inside = np.abs(m - s[rows][:, None] + s[lower][None, :]) < mu
-            inside = inside & (rank[lower][None, :] < rank[rows][:, None])
+        for rows in row_blocks(len(s), int(np.max(count))):
+            i = np.repeat(np.arange(rows.start, rows.stop), count[rows])
+            into = np.arange(len(i)) - np.repeat(np.cumsum(count[rows]) - count[rows], count[rows])
+            j = position[np.repeat(first[rows], count[rows]) + into]
+            keep = j < i
             if self.codes is not None:
-                inside = inside & (self.codes[rows][:, None] != self.codes[lower][None, :])
-            V = inside.astype(X.dtype)
-            degree[rows] += V @ p[lower]
-            degree[lower] += p[rows] @ V
-            cross = cross + weighted[rows, :].T @ (V @ weighted[lower, :])
-        return (X * (p * degree)[:, None]).T @ X - cross - cross.T
+                keep = keep & (self.codes[i] != self.codes[j])
+            yield 1.0, i[keep], j[keep]
+        yield -1.0, *self.removed
 
     def window_value(self, s: Array, m: float) -> float:
         r""":math:`\sum p_i p_j (m - |s_i - s_j|)_+`: the non-convex loss itself, windows of one sort."""

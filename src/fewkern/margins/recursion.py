@@ -12,7 +12,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.storable import storable
 from fewkern.core.path import Stop, peel
 from fewkern.margins.embedding import Reflected, norm
-from fewkern.margins.hinge import HingeProblem, HingeSolution, hinge_at_zero, minimize_hinge
+from fewkern.margins.hinge import HingeProblem, HingeSolution, minimize_hinge
 
 # Singular values below this fraction of the largest are dropped from a block of directions (methods A7).
 _BLOCK_RANK_RTOL = 1e-3
@@ -44,22 +44,17 @@ class MarginProblem:
 
 
 def class_problems(codes: Array, n_classes: int, C: Array) -> list[MarginProblem]:
-    """Two classes against each other (one problem), or each of several against the rest.
-
-    Samples with a box constant ``C`` of 0 are left out.
-    """
-    rows = np.flatnonzero(C > 0)
-    one = np.ones(len(rows))
+    """Two classes against each other (one problem), or each of several against the rest."""
+    rows, one = np.arange(len(C)), np.ones(len(C))
     return [
-        MarginProblem(rows, np.where(codes[rows] == k, 1.0, -1.0), one, C[rows])
+        MarginProblem(rows, np.where(codes == k, 1.0, -1.0), one, C)
         for k in ([1] if n_classes == 2 else range(n_classes))
     ]
 
 
 def tube_problem(y: Array, C: Array, epsilon: float) -> MarginProblem:
     """Epsilon-insensitive regression as hinges: two per sample, one from each side (methods A7)."""
-    rows = np.flatnonzero(C > 0)
-    y, C, one = y[rows], C[rows], np.ones(len(rows))
+    rows, one = np.arange(len(C)), np.ones(len(C))
     return MarginProblem(np.r_[rows, rows], np.r_[one, -one], np.r_[y - epsilon, -y - epsilon], np.r_[C, C])
 
 
@@ -151,7 +146,7 @@ class _MarginDeflation:
     def __init__(self, space: Reflected, problems: Sequence[MarginProblem], n_components: int | None) -> None:
         self.space, self.problems = space, problems
         # values at w = 0, which no step exceeds (methods A3.3)
-        self.caps = tuple(hinge_at_zero(problem.signs, problem.targets, problem.C) for problem in problems)
+        self.caps = tuple(problem.on(space).value_at_zero() for problem in problems)
         # a cap of zero: a bias alone satisfies every hinge (a constant target inside its tube)
         self.alive = [k for k, cap in enumerate(self.caps) if cap > 0.0]
         self.multipliers: list[Array | None] = [None] * len(problems)

@@ -24,7 +24,7 @@ from fewkern.select.axes import Spread, column_signs
 from fewkern.select.selection import Selection, SelectionRule, choose_basis
 
 # Constraints of the parameters that all reducers have.
-REDUCER: dict[str, list[Any]] = constraints("n_components", "kernel", "class_weight", "max_vectors", "random_state")
+REDUCER: dict[str, list[Any]] = constraints("n_components", "kernel", "max_vectors", "random_state")
 # Vectors of a basis that max_vectors=None allows with a kernel: without a bound the cost is cubic in the samples; and
 # features above which sparse samples with the linear kernel have a basis, of this number of vectors.
 _MAX_VECTORS, _MAX_SPARSE_FEATURES = 500, 2000

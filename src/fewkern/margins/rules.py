@@ -8,12 +8,12 @@ that ``graph__neighbors`` works in a grid search as ``kernel__length_scale`` doe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from fewkern.arrays.namespace import Array, is_sparse, move_fields, to_numpy
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.neighbors import (
     class_neighbors,
     class_radius,
@@ -28,11 +28,9 @@ from fewkern.core.samples import Samples
 from fewkern.margins.graphs import (
     AllPairs,
     Degrees,
-    Factor,
     GraphPair,
     LocalAffinity,
     SparseWeights,
-    Weights,
     WithinClasses,
     between_classes,
 )
@@ -110,8 +108,8 @@ class Fisher(GraphRule):
         return GraphPair(WithinClasses(codes, p), between_classes(codes, p), _apart(samples, codes))
 
     def scatters(self, spread: Spread) -> tuple[Array, Array]:
-        sums, masses = spread.class_sums @ spread.V, spread.masses
-        between = sums.T @ (sums / np.where(masses > 0, masses, 1.0)[:, None])
+        sums = spread.class_sums @ spread.V
+        between = sums.T @ (sums / spread.masses[:, None])
         return np.diag(spread.s**2) - between, between
 
 
@@ -270,10 +268,6 @@ class LSDA(GraphRule):
 # The rules by their names.
 RULES: dict[str, type[GraphRule]] = {name.lower(): globals()[name] for name in __all__ if name != "GraphRule"}
 
-# Largest sum of a column of a factor, relative to the sum of its absolute values, that counts as zero.
-_COLUMN_SUM_RTOL = 1e-8
-
-
 # What a user may pass: a rule, weights, or the matrices of weights.
 Graph: TypeAlias = GraphRule | GraphPair | tuple[Any, Any]
 
@@ -293,41 +287,26 @@ def as_graph(graph: Any, owner: str) -> Graph:
 
 
 def build_pair(graph: Graph, Z: Array, samples: Samples, owner: str) -> GraphPair:
-    """The graph pair of the samples that take part, with NumPy arrays; matrices are those of the whole table."""
+    """The graph pair of the samples that take part; matrices are those of the whole table."""
     if isinstance(graph, GraphRule):
         return graph.build(Z, samples)
     if isinstance(graph, tuple):
-        intrinsic, penalty = graph
-        together = None if intrinsic is None else _given_weights(intrinsic, samples, owner)
-        return GraphPair(together, _given_weights(penalty, samples, owner))
+        together, apart = graph
+        intrinsic = None if together is None else _given_weights(together, samples, owner)
+        return GraphPair(intrinsic, _given_weights(apart, samples, owner))
     if samples.weighted:
         raise ValueError(
             f"{owner}: sample_weight does not go with a GraphPair, which has its own weights; pass the two matrices "
             "as a tuple, or a rule of fewkern.graphs."
         )
-
-    def on_host(part: Any) -> Any:
-        """Weights as NumPy arrays; those of the user's own class as they are."""
-        return move_fields(part, np.empty(0)) if is_dataclass(part) else part
-
-    return GraphPair(on_host(graph.intrinsic), on_host(graph.penalty), on_host(graph.margin))
+    return graph
 
 
-def _given_weights(V: Any, samples: Samples, owner: str) -> Weights:
-    """A square matrix holds weights, a tall one is a factor of a Laplacian."""
-    if getattr(V, "ndim", 0) != 2 or V.shape[0] != samples.n_all:
+def _given_weights(V: Any, samples: Samples, owner: str) -> SparseWeights:
+    """The weights of a square matrix, of the samples that take part."""
+    shape = tuple(getattr(V, "shape", ()))
+    if shape != (samples.n_all, samples.n_all):
         raise ValueError(
-            f"{owner}: a graph matrix must have one row per sample ({samples.n_all}), got shape "
-            f"{getattr(V, 'shape', None)}."
+            f"{owner}: a graph matrix must have one row and one column per sample ({samples.n_all}), got shape {shape}."
         )
-    if V.shape[0] == V.shape[1]:
-        return SparseWeights(symmetric_weights(V, owner)[samples.rows][:, samples.rows], samples.weights)
-    F = (V.toarray() if is_sparse(V) else to_numpy(V)).astype(np.float64)
-    if not np.all(np.isfinite(F)):
-        raise ValueError(f"{owner}: the weights of a graph must be finite, got NaN or infinity.")
-    if float(np.max(np.abs(np.sum(F, axis=0)))) > _COLUMN_SUM_RTOL * float(np.max(np.sum(np.abs(F), axis=0))):
-        raise ValueError(
-            f"{owner}: the columns of a factor F must sum to zero, or F F' is not the Laplacian of a graph; pass "
-            "F - F.mean(axis=0)."
-        )
-    return Factor(F[samples.rows])
+    return SparseWeights(symmetric_weights(V, owner)[samples.rows][:, samples.rows], samples.weights)

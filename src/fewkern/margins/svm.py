@@ -118,7 +118,7 @@ class RecursiveSVM(Reducer):
 
     _parameter_constraints: dict[str, list[Any]] = {
         **REDUCER,
-        **constraints("verbose"),
+        **constraints("class_weight", "verbose"),
         "C": [Interval(Real, 0, None, closed="neither")],
         "epsilon": [None, Interval(Real, 0, None, closed="left")],
     }

@@ -72,26 +72,22 @@ class GroupBlocks:
     @classmethod
     def of(cls, groups: Array) -> GroupBlocks:
         """Blocks from group numbers, equal for samples of one group."""
-        members: dict[int, list[int]] = {}
-        for i, g in enumerate(to_numpy(groups).tolist()):
-            members.setdefault(g, []).append(i)
-        codes = [0] * int(groups.shape[0])
+        labels = to_numpy(groups)
+        xp = namespace(labels)
+        codes = xp.unique_inverse(labels).inverse_indices
+        sizes = xp.unique_counts(codes).counts
+        # up to the next power of two: at most half of a block is padding
         by_size: dict[int, list[int]] = {}
-        groups_of_samples = [members[g] for g in sorted(members)]
-        for code, own in enumerate(groups_of_samples):
-            for i in own:
-                codes[i] = code
-            # up to the next power of two: at most half of a block is padding
-            by_size.setdefault((len(own) - 1).bit_length(), []).append(code)
-        xp, blocks = namespace(groups), []
-        for ids in by_size.values():
-            lists = [groups_of_samples[code] for code in ids]
-            size = max(len(own) for own in lists)
-            rows = [i for own in lists for i in own + [0] * (size - len(own))]
-            mask = [[1.0] * len(own) + [0.0] * (size - len(own)) for own in lists]
-            numbers = [asarray_like(values, groups, dtype=xp.int64) for values in (ids, rows)]
-            blocks.append(Block(numbers[0], numbers[1], asarray_like(mask, groups, dtype=xp.float64)))
-        return cls(asarray_like(codes, groups, dtype=xp.int64), len(members), tuple(blocks))
+        for code, size in enumerate(sizes.tolist()):
+            by_size.setdefault((size - 1).bit_length(), []).append(code)
+        order, first, blocks = xp.argsort(codes, stable=True), xp.cumulative_sum(sizes) - sizes, []
+        for ids in map(xp.asarray, by_size.values()):
+            place = xp.arange(sizes[ids].max())[None, :]
+            inside = place < sizes[ids][:, None]
+            rows = xp.where(inside, order[xp.where(inside, first[ids][:, None] + place, 0)], 0)
+            arrays = ids, xp.reshape(rows, (-1,)), inside.astype(xp.float64)
+            blocks.append(Block(*(asarray_like(array, groups) for array in arrays)))
+        return cls(asarray_like(codes, groups), len(sizes), tuple(blocks))
 
     def sums(self, A: Array) -> Array:
         """Sums of the rows of ``A`` over every group."""
@@ -133,6 +129,10 @@ class LooScheme:
             return cls(None, folds)
         drawn = sorted(int(i) for i in random_generator(0).choice(samples.n, limit, replace=False))
         return cls(rows=asarray_like(drawn, samples.rows, dtype=samples.rows.dtype))
+
+    def left_out(self, A: Array) -> Array:
+        """The rows of ``A`` that are left out."""
+        return A if self.rows is None else take_rows(A, self.rows)
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def loo_paths(
     is left out. The standard error is that of a mean over all samples, or over all groups.
     """
     xp, scheme = namespace(Y), LooScheme() if scheme is None else scheme
-    groups, folds, rows = scheme.groups, scheme.folds, scheme.rows
+    groups, folds = scheme.groups, scheme.folds
     w = xp.ones_like(Y[:, 0]) if weights is None else weights
     root = xp.sqrt(w)
     # In units of a power of two near the largest target: that is exact, and no fourth power over- or underflows.
@@ -207,12 +207,10 @@ def loo_paths(
     X, T = _design(G, root), root[:, None] * (Y / unit)
     gram, cross = X.T @ X, X.T @ T
     # what is left out: rows, or groups, each with its weight
-    if rows is not None:
-        X, T = take_rows(X, rows), take_rows(T, rows)
+    X, T = scheme.left_out(X), scheme.left_out(T)
     mass = w if groups is None else groups.sums(w[:, None])[:, 0]
     effective = float(xp.sum(mass)) ** 2 / float(mass @ mass)
-    mass = mass if rows is None else take_rows(mass, rows)
-    inverse = 1.0 / xp.where(mass > 0, mass, xp.ones_like(mass))
+    mass = scheme.left_out(mass)
     if folds is not None and groups is not None:
         folds = xp.astype(groups.sums(folds) > 0, folds.dtype)
     paths = []
@@ -227,7 +225,7 @@ def loo_paths(
         by_fold: Array = 0.0
         for part, error in errors:
             sums = sums + xp.sum(error, axis=0)
-            squares = squares + inverse[part] @ (error * error)
+            squares = squares + (1.0 / mass[part]) @ (error * error)
             if folds is not None:
                 by_fold = by_fold + folds[part, :].T @ error
         mean = sums / xp.sum(mass)
@@ -355,15 +353,14 @@ def solve(G: Array, Y: Array, ridge: float, weights: Array | None = None, scheme
     root = xp.sqrt(w)
     X, T = _design(G, root), root[:, None] * Y
     C, jitter = ridge_factor(X.T @ X, ridge)
-    Q = solve_triangular(C, (X if scheme.rows is None else take_rows(X, scheme.rows)).T).T
-    solution = solve_triangular(C, Q.T @ T if scheme.rows is None else solve_triangular(C, X.T @ T), transposed=True)
+    Q = solve_triangular(C, scheme.left_out(X).T).T
+    solution = solve_triangular(C, solve_triangular(C, X.T @ T), transposed=True)
     W, offset = solution[1:, :], solution[0, :]
     if scheme.groups is not None:
         held_out = Y - group_residuals(Q, T, scheme.groups) / root[:, None]
     else:
         total, sums = xp.sum(w), w @ Y
-        if scheme.rows is not None:
-            G, Y, w = (take_rows(one, scheme.rows) for one in (G, Y, w))
+        G, Y, w = (scheme.left_out(one) for one in (G, Y, w))
         mean = (sums[None, :] - w[:, None] * Y) / xp.maximum(total - w, xp.full_like(w, eps(Q)))[:, None]
         held_out = held_out_values(Y, G @ W + offset, xp.sum(Q * Q, axis=1), mean)
     W, offset, held_out = (xp.astype(one, dtype, copy=False) for one in (W, offset, held_out))

@@ -16,7 +16,6 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import divide_where, solve_triangular, subtract_product
 from fewkern.arrays.namespace import Array, asarray_like, device, eps, namespace, put, take_rows, to_numpy
 from fewkern.core.kernel import Gram
-from fewkern.core.path import Stop
 
 # Pivots that are eliminated together, and by "gain" where it looks at all samples.
 _BLOCK, _GAIN_BLOCK = 64, 8
@@ -74,7 +73,7 @@ class Residual:
         self.weight = w / xp.sum(w)
         # divided by the diagonal once, so that scores and fitness are products
         self.inverse = divide_where(self.valid, xp.ones_like(d), d, 0.0)
-        self.G = xp.empty((gram.n, max(capacity, 1)), dtype=d.dtype, device=device(d))
+        self.G = xp.empty((gram.n, capacity), dtype=d.dtype, device=device(d))
         self.chosen: list[int] = []
         self.r, self.J = xp.where(self.valid, d, xp.zeros_like(d)), 0.0
         # smallest relative residual that a pivot had: rounding errors of later residuals are divided by it
@@ -163,8 +162,8 @@ class PivotRule(ABC):
         self.state, self.rng = state, rng
 
     @abstractmethod
-    def block(self) -> Pivots | Stop:
-        """The next pivots, or why there are none."""
+    def block(self) -> Pivots:
+        """The next pivots; asked only while a sample is left that does not depend on the chosen ones."""
 
 
 class Pool:
@@ -215,7 +214,6 @@ class Pool:
         column[j] = self.score[j]
         column /= self.score[j] ** 0.5
         self.score -= column * column
-        self.score[j] = 0.0
         self.taken.append(j)
         return column
 
@@ -258,7 +256,7 @@ class Greedy(PivotRule):
     scores outside can only fall, so the order is that of one pivot at a time.
     """
 
-    def block(self) -> Pivots | Stop:
+    def block(self) -> Pivots:
         state, xp = self.state, self.state.xp
         if not state.chosen:
             pool = Pool(state, state.index([self._first()]), 1)
@@ -307,7 +305,7 @@ class Gain(PivotRule):
         self.size = _GAIN_BLOCK if all_rows else _BLOCK
         self.rows = None if all_rows else state.index(sorted(rng.choice(n, MEAN_ROWS, replace=False).tolist()))
 
-    def block(self) -> Pivots | Stop:
+    def block(self) -> Pivots:
         state, xp = self.state, self.state.xp
         drawn = draw(state.weight * state.score, _GAIN_DRAWS * self.size, self.rng)
         candidates = xp.sort(xp.unique_values(drawn))  # the standard promises no order
@@ -343,7 +341,7 @@ class Random(PivotRule):
     (residual now) / (residual then), which makes the accepted sequence that of one draw at a time.
     """
 
-    def block(self) -> Pivots | Stop:
+    def block(self) -> Pivots:
         state = self.state
         proposals = [int(i) for i in to_numpy(draw(state.weight * state.score, _BLOCK, self.rng))]
         names = sorted(set(proposals))
@@ -359,33 +357,19 @@ class Random(PivotRule):
 
 
 class Uniform(PivotRule):
-    """Samples in a random order; those that depend on earlier ones are skipped, those that nearly do wait."""
+    """Samples in a random order; those that depend on earlier ones are skipped, those that nearly do wait a block."""
 
     def __init__(self, state: Residual, rng: Any) -> None:
         super().__init__(state, rng)
-        order = rng.permutation(state.gram.n)
-        self.order = order[to_numpy(state.valid)[order]]
-        self.waiting: list[int] = []
+        self.order = rng.permutation(state.gram.n)
 
-    def block(self) -> Pivots | Stop:
-        while names := self._next():
-            pool = Pool(self.state, self.state.index(names), len(names))
-            for j, name in enumerate(names):
-                score = pool.score
-                if score[j] > max(_FLOOR_IN_BEST_SCORES * score.max(), pool.least):
-                    pool.take(j)
-                elif score[j] > pool.least:
-                    self.waiting.append(name)
-            if pool.taken:
-                return pool.pivots()
-        return Stop.RANK
-
-    def _next(self) -> list[int]:
-        """The next samples in the random order; those that wait come after all others."""
-        if not self.order.shape[0]:
-            self.order, self.waiting = asarray_like(self.waiting, self.order, dtype=self.order.dtype), []
-        names, self.order = self.order[:_BLOCK], self.order[_BLOCK:]
-        return [int(i) for i in names]
+    def block(self) -> Pivots:
+        left = self.order[to_numpy(self.state.score)[self.order] > 0]
+        pool = Pool(self.state, self.state.index(left[:_BLOCK].tolist()), _BLOCK)
+        for j in range(len(pool.names)):
+            if pool.score[j] > max(_FLOOR_IN_BEST_SCORES * pool.score.max(), pool.least):
+                pool.take(j)
+        return pool.pivots()
 
 
 def draw(share: Array, count: int, rng: Any) -> Array:

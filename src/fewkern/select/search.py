@@ -252,8 +252,7 @@ def search(
     with threads_for(samples.n * space.limit**2):
         by_kernel = search_length_scales(samples, grid, space, scheme, step)
         grid, paths = grid.some(sorted(by_kernel)), [by_kernel[k] for k in sorted(by_kernel)]
-        if space.tolerance is not None:
-            paths = extend(paths, samples, space, scheme, step)
+        paths = extend(paths, samples, space, scheme, step)
     error, std_error = as_table(paths)
     chosen = choose_model(paths, error, std_error, space)
     axes: dict[str, tuple[float, ...]] = {

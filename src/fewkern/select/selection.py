@@ -8,6 +8,7 @@ product and one triangular solve for all samples, whatever the rule.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,9 +16,9 @@ from fewkern.arrays.namespace import Array, asarray_like, device, namespace, tak
 from fewkern.arrays.sampling import random_generator
 from fewkern.core.expansion import KernelBasis, Projection
 from fewkern.core.kernel import Center, Gram, Kernel
-from fewkern.core.path import Stop, peel
+from fewkern.core.path import Stop
 from fewkern.core.samples import Samples
-from fewkern.select.rules import MEAN_ROWS, RULES, PivotRule, Pivots, Residual
+from fewkern.select.rules import MEAN_ROWS, RULES, Pivots, Residual
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,6 @@ class Selection:
     """Shape ``(n, L)``: the nested features (10') of all samples."""
     fitness: Array
     """Global fitness ``J_S``, eq. (7a), after every step."""
-    residual: Array
-    """``r_i = k_ii - |g_i|^2``, the squared distance of every image to the span of the chosen ones."""
     stop: Stop
     """LIMIT, FITNESS or RANK."""
 
@@ -64,29 +63,6 @@ class SelectionRule:
     """Stop once the global fitness :math:`J_S` (7a) reaches it."""
     seed: int = 0
     """Seed of the draws. "greedy" draws only above 5000 samples."""
-
-
-@dataclass
-class _Peeling:
-    """A selection under way: the residual matrix, the rule that looks at it, and where to end."""
-
-    state: Residual
-    rule: PivotRule
-    max_fitness: float
-    limit: int
-
-    def find(self) -> Pivots | Stop:
-        state = self.state
-        if not bool(state.xp.any(state.score > 0)):
-            return Stop.RANK
-        if state.J >= self.max_fitness and self.max_fitness < 1:  # a fitness of one is the rank, up to rounding
-            return Stop.FITNESS
-        found = self.rule.block()
-        # A block is cut at the limit, so that the draws do not depend on it.
-        return found if isinstance(found, Stop) else found.head(self.limit - len(state.chosen))
-
-    def remove(self, found: Pivots) -> list[float]:
-        return self.state.remove(found)
 
 
 def select_vectors(
@@ -123,7 +99,7 @@ def select_vectors(
     """
     asked, limit = limit, min(limit, gram.n)
     # without a limit columns are reserved as they are needed
-    state = Residual(gram, weights, limit if limit < gram.n else 0)
+    state = Residual(gram, weights, limit if limit < gram.n else 1)
     fitness: list[float] = []
     if start is not None and start.n_vectors:
         fitness += state.remove(Pivots(to_numpy(start.indices).tolist(), start.factor, start.G))
@@ -131,30 +107,27 @@ def select_vectors(
     # a continuation must not see the numbers again that chose what it starts from
     rng = random_generator([how.seed, begun] if begun else how.seed)
     rule = RULES[how.rule](state, rng)
-    peeled = peel(_Peeling(state, rule, how.max_fitness, limit), limit - begun, step)
-    return _cut(state, [*fitness, *peeled.records], peeled.stop, how.max_fitness, asked)
-
-
-def _cut(state: Residual, fitness: list[float], stop: Stop, max_fitness: float, asked: int) -> Selection:
-    """The selection, cut after the first vector whose fitness is high enough."""
-    xp, count = state.xp, len(fitness)
+    enough = how.max_fitness if how.max_fitness < 1 else math.inf  # a fitness of one is the rank, up to rounding
+    stop = Stop.LIMIT
+    while len(state.chosen) < limit and state.J < enough:
+        if not bool(state.xp.any(state.score > 0)):
+            stop = Stop.RANK
+            break
+        # A block is cut at the limit, so that the draws do not depend on it.
+        fitness += state.remove(rule.block().head(limit - len(state.chosen)))
+        step(len(state.chosen))
     # Paper: stops at the first fitness that is high enough. We: take a block, then cut it there.
-    high = (i + 1 for i, J in enumerate(fitness) if J >= max_fitness)
-    kept = next(high, count) if max_fitness < 1 else count
-    if kept < count:
+    high = next((i + 1 for i, J in enumerate(fitness) if J >= enough), None)
+    if high is not None:
         stop = Stop.FITNESS
-    if stop == Stop.LIMIT and kept < asked:  # every sample is chosen
+    elif stop == Stop.LIMIT and limit < asked:  # every sample is chosen
         stop = Stop.RANK
-    residual = state.r
-    if kept < count:
-        cut = state.G[:, kept:count]
-        residual = xp.where(state.valid, residual + xp.sum(cut * cut, axis=1), residual)
+    kept = len(fitness) if high is None else high
     return Selection(
-        state.gram,
+        gram,
         state.index(state.chosen[:kept]),
         state.G[:, :kept],
         asarray_like(fitness[:kept], state.d, dtype=state.d.dtype),
-        residual,
         stop,
     )
 

@@ -60,7 +60,7 @@ def calibrate(scores: ClassScores, held_out: HeldOut, *, long_tails: bool = Fals
     return replace(scores, factor=fit(values, samples.codes, samples.weights))
 
 
-def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> float:
+def fit_temperature(values: Array, codes: Array, weights: Array) -> float:
     r"""The factor :math:`a \ge 0` that makes ``softmax(a * values)`` most likely.
 
     Maximises the concave :math:`\sum_i w_i [a \sum_c t_{ic} v_{ic} - \log \sum_c e^{a v_{ic}}]` by
@@ -74,12 +74,11 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     # remainder goes to the runner-up, because classes of negligible probability carry no information on the factor.
     xp = namespace(values)
     q = int(values.shape[1])
-    w = xp.ones_like(values[:, 0]) if weights is None else weights
-    remainder = 1.0 / (float(xp.sum(w)) + 2.0)
+    remainder = 1.0 / (float(xp.sum(weights)) + 2.0)
     labels = one_hot(codes, q, values.dtype)
     others = xp.where(labels > 0, xp.full_like(values, -xp.inf), values)
     targets = labels * (1.0 - remainder) + one_hot(xp.argmax(others, axis=1), q, values.dtype) * remainder
-    return match_temperature(values, targets, w)
+    return match_temperature(values, targets, weights)
 
 
 def match_temperature(values: Array, targets: Array, weights: Array | None = None) -> float:
@@ -94,17 +93,16 @@ def match_temperature(values: Array, targets: Array, weights: Array | None = Non
     return _factor(values, wanted, lambda p: float(w @ xp.sum(p * values, axis=1)))
 
 
-def match_confidence(values: Array, codes: Array, weights: Array | None = None) -> float:
+def match_confidence(values: Array, codes: Array, weights: Array) -> float:
     r"""The factor :math:`a` at which the largest of ``softmax(a * values)`` is, on average, as high as it is right.
 
     Being right is counted with Laplace's rule of succession. Unlike the likelihood, this is not dominated by the few
     samples for which the value of the own class is far below another one, such as the logarithm of a density.
     """
     xp = namespace(values)
-    w = xp.ones_like(values[:, 0]) if weights is None else weights
-    total = float(xp.sum(w))
-    right = float(w @ xp.astype(xp.argmax(values, axis=1) == codes, w.dtype))
-    return _factor(values, total * (right + 1.0) / (total + 2.0), lambda p: float(w @ xp.max(p, axis=1)))
+    total = float(xp.sum(weights))
+    right = float(weights @ xp.astype(xp.argmax(values, axis=1) == codes, weights.dtype))
+    return _factor(values, total * (right + 1.0) / (total + 2.0), lambda p: float(weights @ xp.max(p, axis=1)))
 
 
 def _factor(values: Array, wanted: float, of: Callable[[Array], float]) -> float:
@@ -125,24 +123,22 @@ def _factor(values: Array, wanted: float, of: Callable[[Array], float]) -> float
 def fit_intervals(held_out: HeldOut, basis: KernelBasis | GaussianBasis) -> Intervals:
     """Intervals from held-out predictions; the logarithm of a scale is linear in the features of the ``basis``."""
     held_out = held_out.some(_MAX_INTERVAL_ROWS)
-    samples, columns = held_out.samples, range(held_out.samples.n_outputs)
-    xp = namespace(held_out.values)
-    residuals = samples.targets - held_out.values
-    sizes = xp.abs(residuals)
-    scales: list[Solution | None] = [None for _ in columns]
+    samples, residuals = held_out.samples, held_out.samples.targets - held_out.values
+    xp, columns = namespace(residuals), range(samples.n_outputs)
+    # where no scale is found it is 1, and its logarithm zero
+    logs, scale = xp.zeros_like(residuals), None
     if samples.n >= _LEAST_SCALE_ROWS and len(columns) <= _MAX_SCALE_OUTPUTS and basis.n_vectors > 0:
         Z = basis.features(samples.X)
-        scales = [_fit_scale(Z, sizes[:, c], samples) for c in columns]
-    if all(scale is None for scale in scales):
-        return Intervals(tuple(_scores(residuals[:, c], samples) for c in columns))
-    # where no scale was found it is 1, and its logarithm zero
-    one = Solution(xp.zeros_like(Z[0, :][:, None]), xp.zeros_like(sizes[0, :1]), xp.zeros_like(sizes[:, :1]))
-    found = [one if scale is None else scale for scale in scales]
-    logs = [scale.held_out[:, 0] for scale in found]
-    scores = tuple(_scores(residuals[:, c] / xp.exp(logs[c]), samples) for c in columns)
-    limits = xp.stack([xp.stack([xp.min(log), xp.max(log)]) for log in logs], axis=1)
-    g = basis.expand(xp.concat([s.W for s in found], axis=1), xp.concat([s.offset for s in found]))
-    return Intervals(scores, g, limits)
+        W = xp.zeros((int(Z.shape[1]), len(columns)), dtype=Z.dtype, device=device(Z))
+        offset = xp.zeros_like(W[0, :])
+        for c in columns:
+            found = _fit_scale(Z, xp.abs(residuals[:, c]), samples)
+            if found is not None:
+                W[:, c], offset[c], logs[:, c] = found.W[:, 0], found.offset[0], found.held_out[:, 0]
+                scale = basis.expand(W, offset)
+    scores = tuple(_scores(residuals[:, c] / xp.exp(logs[:, c]), samples) for c in columns)
+    limits = xp.stack([xp.min(logs, axis=0), xp.max(logs, axis=0)])
+    return Intervals(scores) if scale is None else Intervals(scores, scale, limits)
 
 
 def _scores(sizes: Array, samples: Samples) -> HeldOutScores:
