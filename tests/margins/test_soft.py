@@ -169,18 +169,18 @@ def written_out(Z, S, pairs, D, w, order=None):
 
 
 @pytest.mark.parametrize("D", [0.01, 0.2])
-@pytest.mark.parametrize("length", [1.0, -1.0, 30.0])
-def test_a_step_ends_at_the_minimum_of_its_order_from_any_start(case, D, length, rng):
+@pytest.mark.parametrize(("length", "near"), [(1.0, True), (1.0, False), (-1.0, False), (30.0, False)])
+def test_a_step_ends_at_the_minimum_of_its_order_from_any_start(case, D, length, near, rng):
     Z, S, pairs, order, w = case
     w = length * w
     listed, ranked = ListedPairs(Z, S, pairs.edges(), D), RankedPairs(Z, S, pairs, D)
-    best = listed.improve(w, order)
+    best = listed.improve(w, order, near)
     lowest = written_out(Z, S, pairs, D, best, order)
     assert lowest < written_out(Z, S, pairs, D, w, order)
     for length in (1e-1, 1e-3, 1e-5):
         for way in rng.standard_normal((20, 4)):
             assert written_out(Z, S, pairs, D, best + length * way, order) >= lowest * (1 - 1e-12)
     # the smoothed hinge is as narrow as a thousandth of the margin
-    assert written_out(Z, S, pairs, D, ranked.improve(w, order), order) == pytest.approx(lowest, rel=1e-4)
+    assert written_out(Z, S, pairs, D, ranked.improve(w, order, near), order) == pytest.approx(lowest, rel=1e-4)
     for steps in (listed, ranked):
         assert steps.value(w) == pytest.approx(written_out(Z, S, pairs, D, w))
