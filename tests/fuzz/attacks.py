@@ -71,6 +71,13 @@ def longer(content: Files) -> bytes:
     return longer_than_declared(content["FeatureVectorDiscriminant"], "a0.npy", b"more", zipfile.ZIP_STORED)
 
 
+def early(content: Files) -> bytes:
+    """A member that ends before its declared size."""
+    raw = bytearray(content["FeatureVectorDiscriminant"])
+    raw[entries(content["FeatureVectorDiscriminant"])["a0.npy"] + 24] += 1
+    return bytes(raw)
+
+
 def wide(columns: int) -> Make:
     def make(content: Files) -> bytes:
         header, arrays = opened(content["sparse-linear"])
@@ -209,6 +216,7 @@ ATTACKS = {
     "lzma that unpacks to 128 MiB": (bomb(zipfile.ZIP_LZMA), "compressed by a method that fewkern does not use"),
     "deflate that unpacks to 128 MiB": (bomb(zipfile.ZIP_DEFLATED), "a member does not have its declared size"),
     "stored and longer than declared": (longer, "a member does not have its declared size"),
+    "shorter than declared": (early, "a member does not have its declared size"),
     "members that overlap": (overlapping, "its members are larger than the file"),
     "sparse rows of 10^9 columns": (wide(10**9), "it declares 1,000,000,000 features"),
     "categories that share an array, 60": (shared_categories(60), "it asks for more memory than a file of"),

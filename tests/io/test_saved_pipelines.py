@@ -317,66 +317,50 @@ def setting(name, value):
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
+    ("place", "value"),
     [
-        ("LogisticRegression:settings", setting("n_jobs", 10**6), "this scikit-learn has no Logistic"),
-        ("LogisticRegression:settings", setting("unheard", 1), "no LogisticRegression with the settings"),
-        ("ColumnTransformer:settings", setting("n_jobs", 64), "no ColumnTransformer with the settings"),
-        (
-            "ColumnTransformer:settings",
-            setting("verbose_feature_names_out", "{feature_name:>99999999}"),
-            "ColumnTransformer.verbose_feature_names_out is none",
-        ),
-        ("ColumnTransformer:n_features", 10**12, "ColumnTransformer.n_features_in_ is 1000000000000"),
-        ("ColumnTransformer:rest", {"list": []}, "remainder is neither dropped nor passed"),
-        (
-            "ColumnTransformer:parts",
-            {"tuple": [{"tuple": ["a", "drop", {"list": []}]}]},
-            "ColumnTransformer.transformers_ are not names, steps",
-        ),
-        ("ColumnTransformer:sparse", 1, "ColumnTransformer.sparse_output_ is none that scikit-learn"),
-        ("ColumnTransformer:names", None, "ColumnTransformer.transformers_ is none that scikit-learn"),
-        ("SimpleImputer:settings", setting("strategy", "guess"), "'strategy' parameter of SimpleImputer"),
-        ("SimpleImputer:settings", setting("add_indicator", True), "SimpleImputer.add_indicator is none"),
-        ("SimpleImputer:output", "html", "SimpleImputer makes tables that nobody knows"),
-        ("OneHotEncoder:categories", {"tuple": []}, "OneHotEncoder.categories_ are not lists"),
-        ("OneHotEncoder:categories", {"tuple": [{"strings": ["a", "a"]}]}, "lists of different values"),
-        ("OrdinalEncoder:settings", setting("dtype", "object"), "OrdinalEncoder.dtype is object"),
-        ("OrdinalEncoder:categories", lambda a: a[::-1], "OrdinalEncoder.categories_ are not lists"),
-        ("SimpleImputer:statistics", lambda a: a * np.inf, "SimpleImputer.statistics_ is none"),
-        ("SimpleImputer:statistics", lambda a: a[:1], "is not an intact fewkern model file"),
-        ("StandardScaler:mean_", lambda a: a > 0, "StandardScaler.mean_ is none that scikit-learn could"),
-        ("LogisticRegression:coef", lambda a: a * np.nan, "LogisticRegression.coef_ is none"),
-        ("LogisticRegression:coef", lambda a: a[:, :-1], "is not an intact fewkern model file"),
-        ("LogisticRegression:intercept", lambda a: np.zeros(7), "LogisticRegression.intercept_ is none"),
-        ("LogisticRegression:classes", lambda a: np.arange(4), "LogisticRegression.coef_ is none"),
+        ("Pipeline:memory", "folder"),
+        ("Pipeline:steps", {"tuple": []}),
+        ("LogisticRegression:settings", setting("n_jobs", 10**6)),
+        ("LogisticRegression:settings", setting("unheard", 1)),
+        ("ColumnTransformer:settings", setting("n_jobs", 64)),
+        ("ColumnTransformer:settings", setting("verbose_feature_names_out", "{feature_name:>99999999}")),
+        ("ColumnTransformer:n_features", 10**12),
+        ("ColumnTransformer:n_features", 5),
+        ("ColumnTransformer:rest", {"list": []}),
+        ("ColumnTransformer:parts", {"tuple": [{"tuple": ["a", "drop", {"list": []}]}]}),
+        ("ColumnTransformer:parts", {"tuple": [{"tuple": ["a", "drop", {"list": [1, 2, 3, 4]}, False]}]}),
+        ("ColumnTransformer:names", None),
+        ("ColumnTransformer:names", {"strings": ["a", "a", "b", "c"]}),
+        ("SimpleImputer:settings", setting("strategy", "guess")),
+        ("SimpleImputer:settings", setting("add_indicator", True)),
+        ("SimpleImputer:output", "html"),
+        ("SimpleImputer:statistics", lambda a: a * np.inf),
+        ("SimpleImputer:statistics", lambda a: a[:1]),
+        ("OneHotEncoder:settings", setting("min_frequency", 2)),
+        ("OneHotEncoder:categories", {"tuple": []}),
+        ("OneHotEncoder:categories", {"tuple": [{"strings": ["a", "a"]}]}),
+        ("OrdinalEncoder:settings", setting("dtype", "object")),
+        ("OrdinalEncoder:categories", lambda a: a[::-1]),
+        ("StandardScaler:mean_", lambda a: a > 0),
+        ("LogisticRegression:coef", lambda a: a * np.nan),
+        ("LogisticRegression:coef", lambda a: a[:, :-1]),
+        ("LogisticRegression:coef", lambda a: np.concatenate([a, a])),
+        ("LogisticRegression:intercept", lambda a: np.zeros(7)),
+        ("LogisticRegression:intercept", lambda a: a * np.nan),
+        ("LogisticRegression:classes", lambda a: np.arange(4)),
     ],
 )
-def test_steps_that_were_tampered_with(place, value, message, content, frame, tmp_path):
+def test_steps_that_were_tampered_with(place, value, content, tmp_path):
+    path = tmp_path / "t.npz"
+    path.write_bytes(content)
+    tamper(path, put(place, value))
+    with pytest.raises(ModelFileError):
+        load(path)
+
+
+def test_what_was_not_tampered_with_loads(content, frame, tmp_path):
     path = tmp_path / "t.npz"
     path.write_bytes(content)
     tamper(path)
     assert load(path).predict(frame[0]).shape == (80,)
-    tamper(path, put(place, value))
-    with pytest.raises(ModelFileError, match=message):
-        load(path)
-
-
-def test_steps_in_a_tuple(content, tmp_path):
-    path = tmp_path / "t.npz"
-    path.write_bytes(content)
-    tamper(
-        path,
-        lambda header, _: header["model"]["state"].update(steps={"tuple": header["model"]["state"]["steps"]["list"]}),
-    )
-    with pytest.raises(ModelFileError, match=r"Pipeline.steps is not a list of names and steps"):
-        load(path)
-
-
-def test_every_intercept_is_finite(tmp_path):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    model = make_pipeline(FeatureVectorSelector(max_vectors=5), LogisticRegression()).fit(X, np.arange(60) % 3)
-    path = save(model, tmp_path / "m")
-    tamper(path, put("LogisticRegression:intercept", lambda a: a * [1, np.nan, 1]))
-    with pytest.raises(ModelFileError, match=r"LogisticRegression.intercept_ is none"):
-        load(path)

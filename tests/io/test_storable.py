@@ -80,17 +80,6 @@ def test_arrays_and_fields_are_compared_with_what_the_class_says(known, changes,
         build("Cloud", cloud(**changes))
 
 
-def test_a_check_of_the_class_itself(known):
-    def check(made):
-        if made.name == "bad":
-            raise ValueError("a bad name")
-
-    storable(check=check)(Cloud)
-    build("Cloud", cloud())
-    with pytest.raises(ValueError, match="a bad name"):
-        build("Cloud", cloud(name="bad"))
-
-
 def test_enumerations_come_back_as_such(known):
     @storable
     class Colour(StrEnum):

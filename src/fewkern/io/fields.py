@@ -56,19 +56,26 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def check_fields(made: Any, stored: Stored) -> None:
-    """Compare fields with their type hints, and arrays with the shapes that their class declared.
-
-    The same letter in a shape is the same number everywhere.
-    """
-    for field, hint in _hints(stored.cls).items():
+    """Compare fields with their type hints, and arrays with the shapes that their class declared."""
+    name, hints = stored.cls.__name__, _hints(stored.cls)
+    for field, hint in hints.items():
         if not fits(getattr(made, field), hint):
-            raise ValueError(f"{stored.cls.__name__}.{field} is {_short(getattr(made, field))}")
-    sizes: dict[str, int] = {}
-    for field, wanted in stored.shapes.items():
-        value = getattr(made, field)
-        where = f"{stored.cls.__name__}.{field}"
-        if value is None and type(None) in typing.get_args(_hints(stored.cls)[field]):
-            continue
+            raise ValueError(f"{name}.{field} is {_short(getattr(made, field))}")
+    arrays = {field: getattr(made, field) for field in stored.shapes}
+    given = {
+        field: value
+        for field, value in arrays.items()
+        if value is not None or type(None) not in typing.get_args(hints[field])
+    }
+    check_arrays(name, given, stored.shapes, {})
+
+
+def check_arrays(
+    owner: str, arrays: dict[str, Any], shapes: dict[str, tuple[Shape, ...]], sizes: dict[str, int]
+) -> None:
+    """Compare arrays with their shapes; the same letter is the same number everywhere, and that of ``sizes``."""
+    for name, value in arrays.items():
+        wanted, where = shapes[name], f"{owner}.{name}"
         if not isinstance(value, np.ndarray) and not (is_sparse(value) and wanted[0].kind == "samples"):
             raise ValueError(f"{where} is not an array")
         shape = next((w for w in wanted if len(w.dims) == value.ndim), wanted[0])
