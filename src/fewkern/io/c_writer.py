@@ -15,7 +15,7 @@ import numpy as np
 from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.c_text import c_functions, c_head, c_lines, c_loops, c_number, c_string, c_words, filled
-from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, Learning, LogSum, Plan, Shares, Sum, Vector
+from fewkern.io.plan import DTYPES, Bounds, Classes, Inputs, Learning, LogSum, Lookup, Plan, Shares, Sum, Vector
 
 # Nodes and weights on [0, 1] for Gaussians along a short way, as in arrays.line_integrals.
 _NODES = np.polynomial.legendre.leggauss(8) * np.array([[0.5], [0.5]]) + np.array([[0.5], [0.0]])
@@ -125,11 +125,10 @@ class CWriter:
         n, t = self.name, self.dtype
         lines, first = [], 0
         for i, part in enumerate(inputs.parts):
-            source = part if isinstance(part, Copy) else part.source
-            value = f"x[{source.column}]"
-            if source.missing is not None:
-                value = f"{n}_fill({value}, {self._number(source.missing)})"
-            if isinstance(part, Copy):
+            value = f"x[{part.column}]"
+            if part.missing is not None:
+                value = f"{n}_fill({value}, {self._number(part.missing)})"
+            if not isinstance(part, Lookup):
                 lines.append(f"u[{first}] = {value};")
                 first += 1
                 continue

@@ -23,7 +23,7 @@ from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Standar
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.io.pipelines import LinearEnd, identity, prepare, split_end
+from fewkern.io.pipelines import LinearEnd, StepFeatures, identity, split_end
 from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum, Vector
 from fewkern.io.trial import first_step, is_fitted
 from fewkern.select.base import interval_quantiles
@@ -183,9 +183,9 @@ def _unwrap(model: Any, caller: str) -> Prepared:
         raise TypeError(f"{caller}: a {type(end).__name__} prepares its rows itself; export it without the pipeline.")
     _expansions(end.transformer if isinstance(end, LinearEnd) else end, caller)  # says first if it is not ours
     count = int(first_step(model).n_features_in_)  # a pipeline asks its first place, even if it is empty
-    features = prepare(before, count, caller)
+    features = StepFeatures(before, count, caller)
     names = next((_names(step) for step in (*before, end) if _names(step)), None)
-    return Prepared(end, features.scaling, names, notes=features.notes(), inputs=features.inputs(count))
+    return Prepared(end, features.scaling, names, notes=features.notes(), inputs=features.inputs())
 
 
 def _check_fitted(model: Any, caller: str) -> None:

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse
-from fewkern.arrays.storable import Stored, floats, samples
+from fewkern.arrays.storable import Shape, Stored, floats, samples
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
@@ -41,7 +41,7 @@ _HEADROOM = 1e-8
 # What set_output can have said.
 _OUTPUTS = [{"transform": kind} for kind in ("default", "pandas", "polars")]
 # Arrays that an estimator keeps beside its functions: ``m`` vectors, ``d`` features.
-_ARRAYS = {"vectors_": (samples("m", "k"),), "_importances": (floats("d"),)}
+_ARRAYS: dict[str, tuple[Shape, ...]] = {"vectors_": (samples("m", "k"),), "_importances": (floats("d"),)}
 # Methods that not every model can answer, and what they are asked: few held-out samples are enough for one half.
 _PROMISES: dict[str, dict[str, float]] = {
     "predict_set": {"coverage": 0.5},
