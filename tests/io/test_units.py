@@ -127,6 +127,3 @@ def test_sparse_float32_and_foreign_models(tmp_path, foreign):
         model = FeatureVectorRegressor(**settings).fit(rows, y)
         truth = {"variable": np.asarray(model.expansion_.like(X)(X), dtype=float)}
         assert_exported(tmp_path, model, X, {"double": tolerance}, truth)
-    density = ForwardDensity(bandwidth=0.5).fit(to(X))
-    truth = {"log_density": np.asarray(density.expansion_.log_density(X))[:, None]}
-    assert_exported(tmp_path, density, X, {"double": 1e-10}, truth)

@@ -21,7 +21,7 @@ from fewkern.arrays.validation import unwrapped
 from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
-from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
+from fewkern.core.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.pipelines import LinearEnd, StepFeatures, identity, split_end
 from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum, Vector
@@ -34,10 +34,6 @@ _KINDS: dict[type, Any] = {
     Polynomial: "polynomial",
     Linear: "linear",
     LinearSpline: "spline",
-}
-_REASONS: dict[type, str] = {
-    Precomputed: "whose values you compute, so the model does not hold the vectors",
-    Function: "a Python function, which cannot be written in another language",
 }
 # Number of vectors at which the rounding error is estimated, at most.
 _ROUNDING_ROWS = 1000
@@ -242,9 +238,8 @@ def _sum(expansion: Any, scaler: Standardization, dtype: str, caller: str, owner
 def _check_kernel(kernel: Any, caller: str, owner: str) -> None:
     if type(kernel) not in _KINDS:
         raise ValueError(
-            f"{caller}: this {owner} has the kernel {type(kernel).__name__}, "
-            + _REASONS.get(type(kernel), "which this writer does not know")
-            + f"; fit with one of {', '.join(cls.__name__ for cls in _KINDS)} to export a model."
+            f"{caller}: this {owner} has the kernel {type(kernel).__name__}, which has no form outside of Python; fit "
+            f"with one of {', '.join(cls.__name__ for cls in _KINDS)} to export a model."
         )
     rules = [f"{key}={value!r}" for key, value in kernel.rules.items()]
     if rules:

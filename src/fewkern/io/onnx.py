@@ -283,13 +283,8 @@ def _write_classes(g: Graph, described: Plan, classes: Classes, values: Value) -
 
 
 def _labels(labels: Any) -> Any:
-    """Labels in a type that ONNX has: int64, double, bool or string."""
-    if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max:
-        raise ValueError(
-            f"to_onnx: the label {labels.max()} does not fit into 64 bits with a sign, the largest whole numbers of "
-            "ONNX; use text as labels."
-        )
-    kinds = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
+    """Labels in a type that runtimes know: int64, uint64, double, bool or string."""
+    kinds = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
     if labels.dtype.kind in kinds:
         return labels.astype(kinds[labels.dtype.kind])
     return np.array([str(label) for label in labels], dtype=object)

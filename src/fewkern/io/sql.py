@@ -118,18 +118,20 @@ def _number(value: float) -> str:
     return f"({text})" if value < 0 else text
 
 
-def _name(text: str) -> str:
+def _quoted(text: str, mark: str) -> str:
     if "\0" in text:
-        raise ValueError(f"to_sql: the column {text!r} holds a NUL, which no name in SQL can; rename it.")
-    return '"' + text.replace('"', '""') + '"'
+        raise ValueError(f"to_sql: {text!r} holds a NUL, which ends a text in SQL; rename it.")
+    return mark + text.replace(mark, 2 * mark) + mark
+
+
+def _name(text: str) -> str:
+    return _quoted(text, '"')
 
 
 def _literal(value: Any) -> str:
     """A label or a category."""
     if isinstance(value, str):
-        if "\0" in value:
-            raise ValueError(f"to_sql: {value!r} holds a NUL, which ends a text in SQL; rename it.")
-        return "'" + value.replace("'", "''") + "'"
+        return _quoted(value, "'")
     return repr(int(value)) if isinstance(value, int) else _number(value)
 
 
