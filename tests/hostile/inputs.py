@@ -30,8 +30,6 @@ class Case:
     """Samples to predict; the training samples where there are none."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Parameters that all estimators get which have them."""
-    twin: str | None = None
-    """A case that must give the same classes and the same predicted numbers."""
 
 
 def plain(n: int = N) -> Case:
@@ -49,10 +47,10 @@ def wide(rank: int | None = None) -> Case:
     return Case(rng.standard_normal((N, rank)) @ rng.standard_normal((rank, 60)), y)
 
 
-def scaled(factor: float | np.ndarray, twin: str | None = None) -> Case:
+def scaled(factor: float | np.ndarray) -> Case:
     """The bananas in other units."""
     case = plain()
-    return replace(case, X=case.X * factor, twin=twin)
+    return replace(case, X=case.X * factor)
 
 
 def weighted(**changes: float) -> Case:
@@ -76,7 +74,7 @@ def stored(mode: str) -> Case:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "X.npy"
         np.save(path, case.X)
-        return replace(case, X=np.load(path, mmap_mode=mode), twin="plain")
+        return replace(case, X=np.load(path, mmap_mode=mode))
 
 
 def read_only() -> Case:
@@ -84,7 +82,7 @@ def read_only() -> Case:
     weights = np.ones(N)
     for array in (case.X, case.y, weights):
         array.flags.writeable = False
-    return replace(case, weights=weights, twin="plain")
+    return replace(case, weights=weights)
 
 
 def labels(values: Any) -> Case:
@@ -127,8 +125,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "far from the origin": lambda: replace(plain(), X=plain().X + 1e8),
     # scales
     "scale 1e-300": lambda: scaled(1e-300),
-    "scale 1e-30": lambda: scaled(2.0**-100, "plain"),
-    "scale 1e150": lambda: scaled(2.0**498, "plain"),
+    "scale 1e-30": lambda: scaled(1e-30),
+    "scale 1e150": lambda: scaled(1e150),
     "scale 1e200": lambda: scaled(1e200),
     "mixed scales": lambda: scaled(np.array([1e-150, 1e150])),
     "rows of mixed scales": lambda: scaled(np.geomspace(1e-100, 1e100, N)[:, None]),
@@ -171,10 +169,10 @@ CASES: dict[str, Callable[[], Case]] = {
     # how arrays come
     "read-only": read_only,
     "memory-mapped": lambda: stored("r"),
-    "Fortran order": lambda: replace(plain(), X=np.asfortranarray(plain().X), twin="plain"),
-    "other endianness": lambda: replace(plain(), X=plain().X.astype(plain().X.dtype.newbyteorder()), twin="plain"),
-    "objects": lambda: replace(plain(), X=plain().X.astype(object), twin="plain"),
-    "lists": lambda: replace(plain(), X=plain().X.tolist(), y=plain().y.tolist(), twin="plain"),
+    "Fortran order": lambda: replace(plain(), X=np.asfortranarray(plain().X)),
+    "other endianness": lambda: replace(plain(), X=plain().X.astype(plain().X.dtype.newbyteorder())),
+    "objects": lambda: replace(plain(), X=plain().X.astype(object)),
+    "lists": lambda: replace(plain(), X=plain().X.tolist(), y=plain().y.tolist()),
     "numbers as text": lambda: replace(plain(), X=plain().X.astype(str)),
     "text": lambda: replace(plain(), X=np.full((N, 2), "a")),
     "objects with None": lambda: replace(plain(), X=np.full((N, 2), None, dtype=object)),

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -319,18 +318,6 @@ def test_a_writer_killed_halfway_through_the_bytes(file):
     assert process.exitcode == -signal.SIGKILL
     assert file.read_bytes() == before
     load(file)
-
-
-def test_a_folder_without_permission(small, file, monkeypatch):
-    def refuse(*arguments):
-        raise PermissionError
-
-    before = file.read_bytes()
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "open", refuse)
-        with pytest.raises(PermissionError, match=r"cannot write model.npz: you may not make files in the folder"):
-            save(small, file)
-    assert file.read_bytes() == before
 
 
 def writing(models, path, count):

@@ -105,3 +105,12 @@ def test_what_cannot_be_written(model, asked, message):
     model.fit(*make_banana(80))
     with pytest.raises(ValueError, match=message):
         to_c(model, **asked)
+
+
+def test_a_model_without_held_out_values_says_so(new):
+    """As it is where a class has very few samples."""
+    model = FeatureVectorRegressor(max_vectors=5).fit(*wavy())
+    del model.intervals_, model.novelty_
+    for method in ("predict_interval", "novelty"):
+        with pytest.raises(AttributeError, match=rf"FeatureVectorRegressor.{method}: this model has no values of held"):
+            getattr(model, method)(new)

@@ -249,13 +249,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[..., object])
         raise FileNotFoundError(f"cannot write {path.name}: the folder {path.parent} does not exist; make it first.")
     part = path.with_name(f".fewkern-{secrets.token_hex(8)}.part")
     try:
-        file = part.open("xb")
-    except PermissionError as error:
-        raise PermissionError(
-            f"cannot write {path.name}: you may not make files in the folder {path.parent}; choose another one."
-        ) from error
-    try:
-        with file:
+        with part.open("xb") as file:
             if path.exists() and hasattr(os, "fchmod"):
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             write(file)

@@ -113,7 +113,7 @@ def _head(step: Any, *own: str) -> Content:
     settings = {
         name: _dtype_name(step, value) if name == "dtype" else value
         for name, value in step.get_params(deep=False).items()
-        if name not in (*own, *_NOT_WRITTEN) and not _same(value, defaults[name])
+        if name not in (*own, *_NOT_WRITTEN) and repr(value) != repr(defaults[name])
     }
     for name, value in settings.items():
         _refuse(not _is_plain(value), step, f"{name}={value!r}")
@@ -122,12 +122,6 @@ def _head(step: Any, *own: str) -> Content:
         "names": getattr(step, "feature_names_in_", None),
         "output": getattr(step, "_sklearn_output_config", {}).get("transform"),
     }
-
-
-def _same(value: Any, default: Any) -> bool:
-    if isinstance(value, float) and isinstance(default, float):
-        return value == default or (np.isnan(value) and np.isnan(default))
-    return type(value) is type(default) and np.ndim(value) == 0 and bool(value == default)
 
 
 def _dtype_name(step: Any, value: Any) -> str:
