@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from fewkern import KernelClassifier, KernelRegressor, load, save, to_c, to_onnx
-from fewkern.core.expansion import Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.io import ModelFileError
-from fewkern.io.describe import plan, preparation_bends
+from fewkern.io.describe import plan
 from tests.core.functions import function, table
 from tests.fuzz.lies import put, tamper
-from tests.io.running import assert_exported, compiled, run_onnx
+from tests.io.running import assert_exported
 
 TOLERANCE = {"double": 1e-12, "float": 1e-3}
 
@@ -55,22 +54,6 @@ def test_c_and_onnx_say_what_the_function_says(given, rng, tmp_path):
     assert_exported(tmp_path, f, around(X, rng), TOLERANCE)
 
 
-def test_samples_as_far_out_as_numbers_go(rng, tmp_path):
-    """A prepared column is bounded; in C, what is not a number stays that."""
-    X = table(rng)
-    f = function(rng, X)
-    far = np.array([[1e300], [-1e300], [1.7e308], [-1.7e308]]) * np.ones(5)
-    code = compiled(tmp_path, f)
-    np.testing.assert_allclose(code.write("predict", far, 1), f(far), atol=1e-12)
-    np.testing.assert_allclose(run_onnx(to_onnx(f, dtype="double"), far, "double")["variable"], f(far), atol=1e-12)
-    infinite = np.where(far > 0, np.inf, -np.inf)
-    np.testing.assert_allclose(code.write("predict", infinite, 1), f(far), atol=1e-12)
-    for a in range(5):
-        row = X[:1].copy()
-        row[0, a] = np.nan
-        assert np.isnan(code.write("predict", row, 1)).all()
-
-
 def test_a_jump_adds_nothing_as_in_python(rng, tmp_path):
     """Two knots at one place with different values: the rise between them is dropped, by all alike."""
     X = rng.normal(size=(30, 5))
@@ -96,17 +79,6 @@ def test_tables_that_columns_share_are_written_once(rng):
     assert (knots, values, places) == ("2", "2", "120")
     # vectors, coefficients, own widths, metric, offset; tables
     assert f"Constants: {8 * (7 * 42 + 40 + 1 + 4) + 4 * 120} bytes of double and int." in text
-
-
-def test_a_scaler_moves_the_knots(rng):
-    """It costs nothing in a file: the knots are written in the units of the samples."""
-    X = table(rng)
-    f = function(rng, X)
-    scaling = Standardization(np.array([1.0, 0.0, 5.0, 900.0, 0.2]), np.array([2.0, 1.0, 3.0, 0.1, 10.0]))
-    bends = preparation_bends(f.basis.preparation, scaling)
-    truth = f.basis.preparation((X - scaling.shift) * scaling.factor)
-    found = np.column_stack([np.interp(x, *one) for x, one in zip(X.T, bends)])
-    np.testing.assert_allclose(found, truth, atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -156,18 +128,6 @@ def test_coefficients_that_cancel_are_warned_of(rng):
     with pytest.warns(UserWarning, match="rounding may change the outputs of this GaussianExpansion"):
         plan(f, "float", "to_c")
     plan(f, "double", "to_c")
-
-
-def test_float32_models(rng, tmp_path):
-    X = table(rng, 150).astype(np.float32)
-    y = (np.sin(X[:, 0]) + X[:, 1]).astype(np.float32)
-    model = KernelRegressor(max_vectors=8).fit(X, y)
-    assert model.expansion_.coef.dtype == np.float32
-    again = load(save(model, tmp_path / "model"))
-    assert again.expansion_.basis.vectors.dtype == np.float32
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    found = compiled(tmp_path, model, "float").write("predict", X, 1)[:, 0]
-    np.testing.assert_allclose(found, model.predict(X), rtol=0, atol=1e-3 * np.ptp(y))
 
 
 @pytest.mark.parametrize(
