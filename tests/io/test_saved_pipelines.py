@@ -314,45 +314,49 @@ def setting(name, value):
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("place", "value", "message"),
     [
-        ("Pipeline:memory", "folder"),
-        ("Pipeline:steps", {"tuple": []}),
-        ("LogisticRegression:settings", setting("n_jobs", 10**6)),
-        ("LogisticRegression:settings", setting("unheard", 1)),
-        ("ColumnTransformer:settings", setting("n_jobs", 64)),
-        ("ColumnTransformer:settings", setting("verbose_feature_names_out", "{feature_name:>99999999}")),
-        ("ColumnTransformer:n_features", 10**12),
-        ("ColumnTransformer:n_features", 5),
-        ("ColumnTransformer:rest", {"list": []}),
-        ("ColumnTransformer:parts", {"tuple": [{"tuple": ["a", "drop", {"list": []}]}]}),
-        ("ColumnTransformer:parts", {"tuple": [{"tuple": ["a", "drop", {"list": [1, 2, 3, 4]}, False]}]}),
-        ("ColumnTransformer:names", None),
-        ("ColumnTransformer:names", {"strings": ["a", "a", "b", "c"]}),
-        ("SimpleImputer:settings", setting("strategy", "guess")),
-        ("SimpleImputer:settings", setting("add_indicator", True)),
-        ("SimpleImputer:output", "html"),
-        ("SimpleImputer:statistics", lambda a: a * np.inf),
-        ("SimpleImputer:statistics", lambda a: a[:1]),
-        ("OneHotEncoder:settings", setting("min_frequency", 2)),
-        ("OneHotEncoder:categories", {"tuple": []}),
-        ("OneHotEncoder:categories", {"tuple": [{"strings": ["a", "a"]}]}),
-        ("OrdinalEncoder:settings", setting("dtype", "object")),
-        ("OrdinalEncoder:categories", lambda a: a[::-1]),
-        ("StandardScaler:mean_", lambda a: a > 0),
-        ("LogisticRegression:coef", lambda a: a * np.nan),
-        ("LogisticRegression:coef", lambda a: a[:, :-1]),
-        ("LogisticRegression:coef", lambda a: np.concatenate([a, a])),
-        ("LogisticRegression:intercept", lambda a: np.zeros(7)),
-        ("LogisticRegression:intercept", lambda a: a * np.nan),
-        ("LogisticRegression:classes", lambda a: np.arange(4)),
+        ("Pipeline:memory", "folder", "Pipeline.memory must be None in a file"),
+        ("Pipeline:steps", {"list": []}, None),
+        ("LogisticRegression:settings", setting("n_jobs", 10**6), "no LogisticRegression with the settings"),
+        ("LogisticRegression:settings", setting("unheard", 1), "no LogisticRegression with the settings"),
+        ("ColumnTransformer:settings", setting("n_jobs", 64), "no ColumnTransformer with the settings"),
+        ("ColumnTransformer:settings", setting("verbose_feature_names_out", "{:>99999999}"), "names_out is none"),
+        ("ColumnTransformer:n_features", 10**12, "ColumnTransformer.n_features_in_ is 1000000000000"),
+        ("ColumnTransformer:rest", {"list": []}, "ColumnTransformer.remainder is none"),
+        ("ColumnTransformer:parts", {"tuple": [{"tuple": ["a", "drop", {"list": []}]}]}, None),
+        (
+            "ColumnTransformer:parts",
+            {"tuple": [{"tuple": ["a", "drop", {"list": [1, 2, 3, 4]}, False]}]},
+            "ColumnTransformer.n_features_in_ is 4",
+        ),
+        ("ColumnTransformer:names", None, None),
+        ("ColumnTransformer:names", {"strings": ["a", "a", "b", "c"]}, "ColumnTransformer.feature_names_in_ is none"),
+        ("SimpleImputer:settings", setting("strategy", "guess"), None),
+        ("SimpleImputer:settings", setting("add_indicator", True), "SimpleImputer.add_indicator is none"),
+        ("SimpleImputer:output", "html", "SimpleImputer makes tables that nobody knows"),
+        ("SimpleImputer:statistics", lambda a: a * np.inf, None),
+        ("SimpleImputer:statistics", lambda a: a[:1], None),
+        ("OneHotEncoder:settings", setting("min_frequency", 2), "OneHotEncoder.min_frequency is none"),
+        ("OneHotEncoder:categories", {"tuple": []}, None),
+        ("OneHotEncoder:categories", {"tuple": [{"strings": ["a", "a"]}]}, None),
+        ("OrdinalEncoder:settings", setting("dtype", "object"), "OrdinalEncoder.dtype is object"),
+        ("OrdinalEncoder:categories", lambda a: a[::-1], None),
+        ("StandardScaler:mean_", lambda a: a > 0, "StandardScaler.mean_ is none"),
+        ("LogisticRegression:coef", lambda a: a * np.nan, None),
+        ("LogisticRegression:coef", lambda a: a[:, :-1], None),
+        ("LogisticRegression:coef", lambda a: np.concatenate([a, a]), "LogisticRegression.coef_ is none"),
+        ("LogisticRegression:intercept", lambda a: np.zeros(7), "LogisticRegression.intercept_ is none"),
+        ("LogisticRegression:intercept", lambda a: a * np.nan, None),
+        ("LogisticRegression:classes", lambda a: np.arange(4), "LogisticRegression.coef_ is none"),
     ],
 )
-def test_steps_that_were_tampered_with(place, value, content, tmp_path):
+def test_steps_that_were_tampered_with(place, value, message, content, tmp_path):
+    """The message of our own checks; in all else scikit-learn or the trial of the pipeline has the word."""
     path = tmp_path / "t.npz"
     path.write_bytes(content)
     tamper(path, put(place, value))
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match=message):
         load(path)
 
 

@@ -325,9 +325,6 @@ def written(step: Any) -> tuple[str, Content] | None:
 
 
 def _check_pipeline(pipeline: Pipeline) -> None:
-    steps = pipeline.steps
-    if not isinstance(steps, list) or not all(isinstance(s, tuple) and len(s) == 2 for s in steps):
-        raise ValueError("Pipeline.steps is not a list of names and steps")
     # a folder named here would be unpickled from by the next fit
     if pipeline.memory is not None:
         raise ValueError("Pipeline.memory must be None in a file; set it again after loading")
