@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz.attacks``: files that ask for more than their size can justify, and what loading them takes.
+"""Files that ask for more than their size can justify, and what loading them takes.
 
 Each has a right checksum, and is loaded in a process of its own, whose memory and time are measured.
 """
@@ -11,7 +11,6 @@ import multiprocessing
 import queue
 import resource
 import struct
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable
@@ -281,23 +280,3 @@ def promised_bytes(size: int) -> int:
 def promised_seconds(size: int) -> float:
     """The processor time that loading a file of this size may take."""
     return SECONDS + SECONDS_PER_BYTE * size
-
-
-def main() -> None:
-    """Print what every attack takes, and what was promised."""
-    print(f"{'':38} {'bytes':>10} {'MiB':>6} {'promised':>8} {'s':>6} {'promised':>8}")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "attack.npz"
-        for name, make in {**{name: make for name, (make, _) in ATTACKS.items()}, **ALLOWED}.items():
-            content = make(intact())
-            path.write_bytes(content)
-            found, size = loading(path), len(content)
-            print(
-                f"{name:38} {size:10,} {found.nbytes / 2**20:6.0f} {promised_bytes(size) / 2**20:8.0f} "
-                f"{found.seconds:6.2f} {promised_seconds(size):8.1f}  {'loads' if found.error is None else 'refused'}",
-                flush=True,
-            )
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,7 @@ from fewkern.datasets import make_banana
 from fewkern.io.describe import plan
 from fewkern.io.fixed import MISSING, fixed, rounding
 from tests.core.functions import function, table
-from tests.io.running import STRICT, compile_library
+from tests.io.running import STRICT, call_rows, compile_library
 from tests.io.test_c_explain import rows
 from tests.io.test_c_test import differing
 
@@ -26,12 +26,8 @@ def pointer(row):
 
 def run(folder, text, method, whole, count, dtype=np.int32):
     """``void f(const int16_t *x, ... *out)`` at every row."""
-    out = np.full((len(whole), count + 1), 77, dtype)
-    function = getattr(compile_library(folder, text, options=OPTIONS), f"model_{method}")
-    for row, target in zip(whole.astype(np.int16), out):
-        function(pointer(row.copy()), pointer(target))
-    assert (out[:, -1] == 77).all()
-    return out[:, :-1]
+    code = compile_library(folder, text, options=OPTIONS)
+    return call_rows(getattr(code, f"model_{method}"), whole.astype(np.int16), count, dtype)
 
 
 X, f = rows()
