@@ -18,11 +18,6 @@ from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import Shape, Stored
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) < 60 else type(value).__name__
-
-
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
@@ -57,17 +52,12 @@ def fits(value: Any, hint: Any) -> bool:
 
 def check_fields(made: Any, stored: Stored) -> None:
     """Compare fields with their type hints, and arrays with the shapes that their class declared."""
-    name, hints = stored.cls.__name__, _hints(stored.cls)
-    for field, hint in hints.items():
+    name = stored.cls.__name__
+    for field, hint in _hints(stored.cls).items():
         if not fits(getattr(made, field), hint):
-            raise ValueError(f"{name}.{field} is {_short(getattr(made, field))}")
-    arrays = {field: getattr(made, field) for field in stored.shapes}
-    given = {
-        field: value
-        for field, value in arrays.items()
-        if value is not None or type(None) not in typing.get_args(hints[field])
-    }
-    check_arrays(name, given, stored.shapes, {})
+            raise ValueError(f"{name}.{field} is {getattr(made, field)!r}"[:100])
+    arrays = {field: value for field in stored.shapes if (value := getattr(made, field)) is not None}
+    check_arrays(name, arrays, stored.shapes, {})
 
 
 def check_arrays(

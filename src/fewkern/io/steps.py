@@ -59,7 +59,7 @@ _NUMBERS = "fiu"
 
 def is_no_step(step: object) -> bool:
     """Whether a place in a pipeline is empty: None or "passthrough"."""
-    return step is None or (isinstance(step, str) and step == "passthrough")
+    return step in (None, "passthrough")
 
 
 def merges_rare(encoder: Any) -> bool:
@@ -67,32 +67,30 @@ def merges_rare(encoder: Any) -> bool:
     return encoder.min_frequency is not None or encoder.max_categories is not None
 
 
-def _plain(columns: Any) -> Any:
-    """The columns of a remainder are a list that warns of changes to come, in some versions of scikit-learn."""
-    return columns.data if isinstance(columns, UserList) else columns
+def _listed(columns: Any) -> list[Any]:
+    """Columns as a list: the ends of a slice, or one name, number or truth value after the other."""
+    if isinstance(columns, slice):
+        return [columns.start, columns.stop]
+    # the columns of a remainder are a list that warns of changes to come, in some versions of scikit-learn
+    return list(np.atleast_1d(columns.data if isinstance(columns, UserList) else columns))
 
 
 def _by_name(columns: Any) -> bool:
     """Whether a ColumnTransformer names these columns by texts."""
-    columns = _plain(columns)
-    if isinstance(columns, slice):
-        return isinstance(columns.start, str) or isinstance(columns.stop, str)
-    return isinstance(columns, str) or any(isinstance(column, str) for column in columns)
+    return any(isinstance(column, str) for column in _listed(columns))
 
 
 def column_positions(step: ColumnTransformer, columns: Any) -> Sequence[int]:
     """Positions of columns that are given as a list or a slice of names or numbers, a mask, one name or one number."""
-    names, columns = list(getattr(step, "feature_names_in_", ())), _plain(columns)
-    if isinstance(columns, str | int):
-        columns = [columns]
+    names, places = list(getattr(step, "feature_names_in_", ())), range(step.n_features_in_)
     if isinstance(columns, slice):
         start = names.index(columns.start) if isinstance(columns.start, str) else columns.start
         # a slice of names includes the last one
         stop = names.index(columns.stop) + 1 if isinstance(columns.stop, str) else columns.stop
-        return range(step.n_features_in_)[start : stop : columns.step]
-    if any(isinstance(column, str) for column in columns):
-        return [names.index(column) for column in columns]
-    return [int(i) for i in np.arange(step.n_features_in_)[np.asarray(columns)]] if len(columns) else []
+        return places[start : stop : columns.step]
+    if _by_name(columns):
+        return [names.index(column) for column in _listed(columns)]
+    return [int(i) for i in np.array(places)[_listed(columns)]]
 
 
 def _refuse(wrong: bool, step: Any, setting: str) -> None:
@@ -110,15 +108,12 @@ def _defaults(cls: type) -> Content:
 def _head(step: Any, *own: str) -> Content:
     """The common part of every step: settings other than the defaults, names of the features, type of the output."""
     defaults = _defaults(type(step))
-    settings = {
-        name: _dtype_name(step, value) if name == "dtype" else value
-        for name, value in step.get_params(deep=False).items()
-        if name not in (*own, *_NOT_WRITTEN) and repr(value) != repr(defaults[name])
-    }
-    for name, value in settings.items():
-        _refuse(not _is_plain(value), step, f"{name}={value!r}")
     return {
-        "settings": settings,
+        "settings": {
+            name: _dtype_name(step, value) if name == "dtype" else value
+            for name, value in step.get_params(deep=False).items()
+            if name not in (*own, *_NOT_WRITTEN) and repr(value) != repr(defaults[name])
+        },
         "names": getattr(step, "feature_names_in_", None),
         "output": getattr(step, "_sklearn_output_config", {}).get("transform"),
     }
@@ -128,15 +123,6 @@ def _dtype_name(step: Any, value: Any) -> str:
     dtype = np.dtype(value)
     _refuse(dtype.kind not in _NUMBERS, step, f"dtype={value!r}")
     return dtype.name
-
-
-def _is_plain(value: Any) -> bool:
-    """Numbers, texts, and lists of them."""
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return all(_is_plain(part) for pair in value.items() for part in pair)
-    return value is None or isinstance(value, (bool, int, float, str, np.generic, np.ndarray))
 
 
 def _made(cls: Any, content: Content, **own: Any) -> Any:
@@ -160,7 +146,7 @@ def _named(made: Any, content: Content) -> Any:
     """A step that knows the names of its features, if the file has some."""
     names = content["names"]
     if names is not None:
-        right = names.shape == (made.n_features_in_,) and _is_texts(names) and len(set(names)) == len(names)
+        right = names.shape == (made.n_features_in_,) and names.dtype == object and len(set(names)) == len(names)
         _expect(right, made, "feature_names_in_")
         made.feature_names_in_ = names
     return made
@@ -193,10 +179,8 @@ def _write_imputer(step: SimpleImputer) -> Content:
 
 
 def _make_imputer(cls: Any, content: Content) -> Any:
-    made, statistics = _made(cls, content), content["statistics"]
-    made.fit(statistics[None, :])
+    made = _made(cls, content).fit(content["statistics"][None, :])
     _expect(not made.add_indicator, made, "add_indicator")
-    made.statistics_ = statistics
     return _named(made, content)
 
 
@@ -213,7 +197,7 @@ def _write_encoder(step: Any) -> Content:
 def _make_encoder(cls: Any, content: Content) -> Any:
     categories = content["categories"]
     for values in categories:  # the order of numbers is only checked in a column of numbers
-        OrdinalEncoder(categories=[values]).fit(values[:1, None])
+        OrdinalEncoder(categories=[values]).fit(values[:, None])
     made = _made(cls, content, categories=[list(values) for values in categories])
     _expect(not merges_rare(made), made, "min_frequency")
     row = np.empty((1, len(categories)), dtype=object)
@@ -320,8 +304,7 @@ def written(step: Any) -> tuple[str, Content] | None:
     if isinstance(step, SelectorMixin):
         # the function or the model that chose the features is not part of the result
         return "ColumnTransformer", _write_selected(step)
-    cls, write, _ = STEPS.get(type(step).__name__, (None, None, None))
-    return (type(step).__name__, write(step)) if write is not None and cls is type(step) else None
+    return next(((cls.__name__, write(step)) for cls, write, _ in _LEARNED if cls is type(step)), None)
 
 
 def _check_pipeline(pipeline: Pipeline) -> None:

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
@@ -231,19 +230,17 @@ def _trial_samples(model: Any, budget: Budget) -> Any:
     """A few of the model's own vectors; where these are not samples, one row of ones."""
     first, vectors = first_step(model), getattr(_last_step(model), "vectors_", None)
     d, names = first.n_features_in_, getattr(first, "feature_names_in_", None)
-    if names is not None and (not isinstance(names, np.ndarray) or names.shape != (d,)):
+    if names is not None and np.shape(names) != (d,):
         raise ValueError(f"{type(model).__name__}.feature_names_in_ does not name {d} features")
-    own: Any = vectors if first is model and getattr(vectors, "shape", (0, 0))[1:] == (d,) else None
-    if own is not None and own.shape[0] and (is_sparse(own) or own.dtype.kind == "f"):
-        return own[:_TRIAL_ROWS]
-    encodes = isinstance(first, (ColumnTransformer, OneHotEncoder, OrdinalEncoder, SimpleImputer))
-    if is_sparse(vectors) and not encodes:
+    own = first is model and getattr(vectors, "shape", ())[1:] == (d,)
+    if own and vectors.shape[0] and vectors.dtype.kind == "f":
+        return vectors[:_TRIAL_ROWS]
+    categories = _categories(model, d)
+    if is_sparse(vectors) and not categories:
         budget.check_columns(d, sparse=True)
         return sp.csr_array((1, d))
     budget.check_columns(d)
-    categories = _categories(model, d)
-    texts = any(isinstance(category, str) for category in categories.values())
-    row = np.full((1, d), 1.0, dtype=object if texts else float)
+    row = np.full((1, d), 1.0, dtype=object)
     for place, category in categories.items():
         row[0, place] = category
     return row
