@@ -157,13 +157,9 @@ def _expect(right: bool, made: Any, what: str) -> None:
         raise ValueError(f"{type(made).__name__}.{what} is none that scikit-learn could have learned")
 
 
-def _is_texts(array: Any) -> bool:
-    return array.dtype == object and all(isinstance(item, str) for item in array)
-
-
 def _texts_or_numbers(values: Any, step: Any, otherwise: str) -> Any:
     """The same array; numbers that came as Python objects become an array of numbers."""
-    if values.dtype != object or _is_texts(values):
+    if values.dtype != object or all(isinstance(value, str) for value in values):
         return values
     _refuse(not all(isinstance(value, (bool, int, float, np.number)) for value in values), step, otherwise)
     return np.array(list(values))

@@ -228,7 +228,8 @@ def check_answer(answer: Any, n: int, where: str) -> None:
 
 def _trial_samples(model: Any, budget: Budget) -> Any:
     """A few of the model's own vectors; where these are not samples, one row of ones."""
-    first, vectors = first_step(model), getattr(_last_step(model), "vectors_", None)
+    first = first_step(model)
+    vectors: Any = getattr(_last_step(model), "vectors_", None)
     d, names = first.n_features_in_, getattr(first, "feature_names_in_", None)
     if names is not None and np.shape(names) != (d,):
         raise ValueError(f"{type(model).__name__}.feature_names_in_ does not name {d} features")
