@@ -342,5 +342,8 @@ def test_a_folder_is_not_a_file(small, tmp_path):
     (tmp_path / "m.npz").mkdir()
     with pytest.raises(IsADirectoryError, match="it is a folder; give the name of a file"):
         save(small, tmp_path / "m.npz")
-    with pytest.raises(FileNotFoundError, match="load: there is no file"):
-        load(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist; make it first"):
+        save(small, tmp_path / "none" / "m.npz")
+    for missing in (tmp_path, tmp_path / "none.npz"):
+        with pytest.raises(FileNotFoundError, match="load: there is no file"):
+            load(missing)
