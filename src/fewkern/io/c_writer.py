@@ -94,6 +94,9 @@ class CWriter:
         texts = [["NAN" if gaps and np.isnan(v) else self._number(v) for v in row] for row in np.atleast_2d(values)]
         return self._constant(self.dtype, what, texts, np.dtype(DTYPES[self.dtype]).itemsize)
 
+    def _integers(self, what: str, rows: Iterable[Iterable[int]]) -> str:
+        return self._constant("int", what, [list(map(str, row)) for row in rows], np.dtype(np.intc).itemsize)
+
     def _constant(self, kind: str, what: str, texts: list[list[str]], itemsize: int) -> str:
         size, rows = sum(map(len, texts)), ",\n".join(map(c_lines, texts))
         if (kind, rows) not in self.arrays:
@@ -161,9 +164,9 @@ class CWriter:
                     start[table.tobytes()] = len(pool)
                     pool += table.tolist()
                 place.append(start[table.tobytes()])
-            places.append([str(one) for one in place])
+            places.append(place)
         knots, values = self._array(f"knots{i}", pools[0]), self._array(f"values{i}", pools[1])
-        n, where = self.name, self._constant("int", f"places{i}", places, np.dtype(np.intc).itemsize)
+        n, where = self.name, self._integers(f"places{i}", places)
         return f"{n}_prepare({self.sample}, {where}, {knots}, {values}, {len(places)}, t);"
 
     def _prepare(self, part: Sum | LogSum, i: int, d: int) -> list[str]:
@@ -284,7 +287,7 @@ class CWriter:
         if not bent:  # far out, where every Gaussian is zero, squares stay finite
             lines.append(f"{n}_clip(z, {self._number(square_limit(16 * d, self.largest))}, {d});")
         centers, weights = self._array("centers", shares.centers), self._array("weights", shares.weights)
-        columns = self._constant("int", "columns", [[str(one) for one in shares.columns]], np.dtype(np.intc).itemsize)
+        columns = self._integers("columns", [self.plan.columns])
         linear = self._array(f"slopes{i}", part.vectors if part.coef is None else part.slopes)
         loop, start, metric = [], "center", "0, 0"
         if part.coef is not None:

@@ -206,8 +206,6 @@ class Shares:
     """``(k, d)``, where the way from them is straight: as ``x`` behind the bends, or as ``z`` where there are none."""
     weights: Vector
     """``(k,)``; they add up to one."""
-    columns: tuple[int, ...]
-    """The input that every feature belongs to."""
     baseline: Vector
     """``(q,)``: mean values over the background."""
 
@@ -227,7 +225,7 @@ def shares(described: Plan, model: Any, caller: str) -> Shares:
     if part.bends is None:  # z is x over the length scale and the root of two, less a middle
         first = np.asarray(to_numpy(own.centers), float)[0]
         centers = part.vectors[0] + (centers - first) * math.sqrt(0.5)
-    return Shares(part, centers, weights, described.columns, weights @ values_of(part, centers))
+    return Shares(part, centers, weights, weights @ values_of(part, centers))
 
 
 def scored(described: Plan, part: Sum) -> Sum:
