@@ -13,6 +13,7 @@ import pytest
 import fewkern
 from fewkern import load, save
 from fewkern.core.conformal import HeldOutScores, Intervals
+from fewkern.core.explanation import Background
 from fewkern.datasets import make_banana
 from fewkern.density.mixture import ClassMixtures
 from fewkern.io import ModelFileError, archive
@@ -170,7 +171,7 @@ LARGE = HeldOutScores(np.ones(1) * 1e305, np.ones(1), 5.0)
         ("values", "vectors_", np.full((5, 2), np.nan)),
         ("values", "vectors_", np.zeros((4, 2))),
         ("values", "vectors_", "none"),
-        ("learning", "background_.centers", np.ones((2, 1))),
+        ("learning", "background_", Background(np.ones((2, 3)), np.ones(2) / 2)),
         ("learning", "background_.weights", np.ones(2)),
         ("learning", "_sums", "x"),
         ("learning", "_sums.log_factor", np.inf),
