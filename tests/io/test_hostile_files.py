@@ -144,6 +144,8 @@ def fitted(task):
         return fewkern.KernelRegressor(n_vectors=5).partial_fit(X, X[:, 0])
     if task == "classes":
         return fewkern.FeatureVectorDiscriminant(max_vectors=5).fit(X, y)
+    if task == "components":
+        return fewkern.FeatureVectorPCA(n_components=2, max_vectors=5, fit_inverse_transform=True).fit(X)
     if task == "densities":
         return fewkern.TableModel(task="density", holdout=0, max_vectors=3).fit({"a": X[:, 0], "b": X[:, 1]})
     return fewkern.FeatureVectorRegressor(n_vectors=5).fit(X, X[:, 0])
@@ -182,6 +184,8 @@ LARGE = HeldOutScores(np.ones(1) * 1e305, np.ones(1), 5.0)
         ("learning", "verbose", "loudly"),
         ("learning", "prefer", "no"),
         ("classes", "held_out_scores_", True),
+        ("classes", "_n_features_out", 7),
+        ("components", "inverse_", fewkern.KernelExpansion(Gaussian(1.0), X[:3], np.ones((3, 1)), np.zeros(1))),
         ("densities", "weights_", np.ones((3, 2)) / 3),
         ("densities", "bandwidths_", np.ones((3, 2))),
     ],
@@ -217,7 +221,7 @@ EXPANSION = fewkern.KernelExpansion(Gaussian(1.0), X[:3], np.ones((3, 1)), np.ze
         replace(EXPANSION, kernel=Polynomial(gamma=[1.0])),
         replace(EXPANSION, kernel=Gaussian("median")),
         replace(EXPANSION, kernel=Function(None)),
-        replace(EXPANSION, coef=np.full((3, 1), 1e304)),
+        replace(EXPANSION, vectors=X[:3] + 1e3, coef=np.full((3, 1), -1e304)),
         replace(MIXTURE, weights=np.zeros(3)),
         replace(MIXTURE, bandwidths=np.full(3, 1e-300)),
         replace(MIXTURE, transform=np.zeros((2, 2))),

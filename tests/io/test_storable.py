@@ -30,6 +30,7 @@ class Cloud:
     points: Any
     masses: Any
     rows: Any | None = None
+    levels: Any | None = None
     name: str = ""
     sizes: tuple[float, ...] = ()
 
@@ -40,6 +41,7 @@ def build(name, state):
 
 def register():
     wanted = {"points": samples("n", "d"), "masses": floats("n", above=0.0), "rows": indices("n")}
+    wanted["levels"] = floats("n", least=0.0)
     return storable(**wanted)(Cloud)
 
 
@@ -66,6 +68,7 @@ def test_a_name_belongs_to_one_class(known):
         ({"masses": [1.0, 1.0, 1.0]}, "Cloud.masses is not an array"),
         ({"rows": np.array([0, -1, 2])}, "Cloud.rows has negative row numbers"),
         ({"rows": np.zeros(3)}, "Cloud.rows has the type float64"),
+        ({"levels": np.array([0.0, 1.0, -1.0])}, "Cloud.levels holds numbers below 0.0"),
         ({"name": 3}, "Cloud.name is 3"),
         ({"sizes": (1.0, "x")}, r"Cloud.sizes is \(1.0, 'x'\)"),
     ],
@@ -73,7 +76,7 @@ def test_a_name_belongs_to_one_class(known):
 def test_arrays_and_fields_are_compared_with_what_the_class_says(known, changes, message):
     register()
     build("Cloud", cloud())
-    build("Cloud", cloud(rows=np.arange(3), sizes=(1.0, 2)))
+    build("Cloud", cloud(rows=np.arange(3), sizes=(1.0, 2), levels=np.zeros(3)))
     with pytest.raises(ValueError, match=message):
         build("Cloud", cloud(**changes))
 
@@ -100,6 +103,12 @@ def test_an_array_that_is_used_twice_is_stored_once():
     found = Reader(writer.arrays, Budget(1000)).read(text)
     assert found["a"] is found["b"]
     assert found["a"] is not found["c"]
+
+
+@pytest.mark.parametrize("array", [np.array([1, "a"], dtype=object), np.array([["a"]], dtype=object), np.ones(1) * 1j])
+def test_arrays_of_anything_but_numbers_and_texts_are_not_written(array):
+    with pytest.raises(TypeError, match=r"save: here h.*; only numbers and strings can be saved"):
+        Writer().write(array, "here")
 
 
 @pytest.mark.parametrize(
