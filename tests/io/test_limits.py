@@ -22,6 +22,10 @@ def taken(make, folder):
     return found.error
 
 
+def test_the_promise_is_that_of_the_docs():
+    assert attacks.promised_bytes(1000) == 64 * 2**20 + 100 * 1000
+
+
 @pytest.mark.parametrize("name", ATTACKS)
 def test_attacks_are_refused_within_the_promise(name, tmp_path):
     make, message = ATTACKS[name]
