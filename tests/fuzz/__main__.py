@@ -44,13 +44,10 @@ def main(arguments: list[str]) -> int:
             found = json.loads(part.read_text(encoding="utf-8"))
             counts.update(found[0])
             wrong += found[1]
-    for line in wrong:
-        print(line)
-    results = ("refused", "predicted", "wrong")
-    print(f"{'':15} " + " ".join(f"{result:>10}" for result in results))
+    print("\n".join(wrong))
     for name in MUTATIONS:
-        print(f"{name:15} " + " ".join(f"{counts[f'{name}: {result}']:10,}" for result in results))
-    print(f"{'all':15} " + " ".join(f"{sum(counts[f'{n}: {r}'] for n in MUTATIONS):10,}" for r in results))
+        own = (f"{result} {counts[f'{name}: {result}']:,}" for result in ("refused", "predicted", "wrong"))
+        print(f"{name}: {', '.join(own)}")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{len(subjects())} models, at most {memory:.0f} MiB, {time.perf_counter() - began:.0f} s")
     return int(bool(wrong))

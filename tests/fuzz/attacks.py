@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz.attacks``: files that ask for more than their size can justify, and what loading them takes.
+"""Files that ask for more than their size can justify, and what loading them takes.
 
 Each has a right checksum, and is loaded in a process of its own, whose memory and time are measured.
 """
@@ -11,7 +11,6 @@ import multiprocessing
 import queue
 import resource
 import struct
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable
@@ -69,6 +68,13 @@ def bomb(method: int) -> Make:
 
 def longer(content: Files) -> bytes:
     return longer_than_declared(content["FeatureVectorDiscriminant"], "a0.npy", b"more", zipfile.ZIP_STORED)
+
+
+def early(content: Files) -> bytes:
+    """A member that ends before its declared size."""
+    raw = bytearray(content["FeatureVectorDiscriminant"])
+    raw[entries(content["FeatureVectorDiscriminant"])["a0.npy"] + 24] += 1
+    return bytes(raw)
 
 
 def wide(columns: int) -> Make:
@@ -209,25 +215,21 @@ ATTACKS = {
     "lzma that unpacks to 128 MiB": (bomb(zipfile.ZIP_LZMA), "compressed by a method that fewkern does not use"),
     "deflate that unpacks to 128 MiB": (bomb(zipfile.ZIP_DEFLATED), "a member does not have its declared size"),
     "stored and longer than declared": (longer, "a member does not have its declared size"),
+    "shorter than declared": (early, "a member does not have its declared size"),
     "members that overlap": (overlapping, "its members are larger than the file"),
     "sparse rows of 10^9 columns": (wide(10**9), "it declares 1,000,000,000 features"),
     "categories that share an array, 60": (shared_categories(60), "it asks for more memory than a file of"),
-    "categories that share an array, 10^4": (shared_categories(10**4), "it asks for more memory than a file of"),
     "an array named 10^3 times": (named_again, "it asks for more memory than a file of"),
     "10^9 columns and no rows": (no_rows, "it asks for more memory than a file of"),
     "a long name of many categories": (long_names, "it asks for more memory than a file of"),
     "6 pipelines": (pipelines(6), "it nests objects deeper than 16, or pipelines deeper than 5"),
-    "20 pipelines": (pipelines(20), "it nests objects deeper than 16, or pipelines deeper than 5"),
     "100 estimators": (nested_densities, "it nests objects deeper than 16, or pipelines deeper than 5"),
     "zeros": (of_members(a0=npy((2**23,), data=bytes(2**26))), INTACT),
-    "many members": (of_members(**{f"a{i}": bytes(2**22) for i in range(20)}), INTACT),
     "an array of 10^12 numbers": (of_members(a0=npy((10**12,))), INTACT),
     "a negative shape": (of_members(a0=npy((-1, -8), data=bytes(64))), INTACT),
     "no numbers, 10^12 columns": (of_members(a0=npy((0, 10**12))), INTACT),
     "a text of 10^9 characters": (of_members(a0=npy((1,), "<U1000000000")), INTACT),
     "an object": (of_members(a0=npy((1,), "|O", b"cos\nsystem\n")), INTACT),
-    "a long header": (of_members(header=" " * 2**26), INTACT),
-    "many lists": (of_members(zipfile.ZIP_STORED, [[]] * 300_000), INTACT),
     "deep lists": (of_members(zipfile.ZIP_STORED, npy((400_000,), "|u1", b"[" * 400_000)), INTACT),
     "a long number": (of_members(header=npy((50_000,), "|u1", b"1" * 50_000)), INTACT),
 }
@@ -278,23 +280,3 @@ def promised_bytes(size: int) -> int:
 def promised_seconds(size: int) -> float:
     """The processor time that loading a file of this size may take."""
     return SECONDS + SECONDS_PER_BYTE * size
-
-
-def main() -> None:
-    """Print what every attack takes, and what was promised."""
-    print(f"{'':38} {'bytes':>10} {'MiB':>6} {'promised':>8} {'s':>6} {'promised':>8}")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "attack.npz"
-        for name, make in {**{name: make for name, (make, _) in ATTACKS.items()}, **ALLOWED}.items():
-            content = make(intact())
-            path.write_bytes(content)
-            found, size = loading(path), len(content)
-            print(
-                f"{name:38} {size:10,} {found.nbytes / 2**20:6.0f} {promised_bytes(size) / 2**20:8.0f} "
-                f"{found.seconds:6.2f} {promised_seconds(size):8.1f}  {'loads' if found.error is None else 'refused'}",
-                flush=True,
-            )
-
-
-if __name__ == "__main__":
-    main()

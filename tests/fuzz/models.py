@@ -26,6 +26,7 @@ import fewkern
 from fewkern import KernelMixture, to_c
 from fewkern.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
 from fewkern.tables.model import TableModel
+from tests.checks.everyone import ALL
 
 METHODS = (
     *("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples"),
@@ -56,16 +57,8 @@ def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def models() -> Iterator[tuple[str, Any, Any, Any]]:
     """Name, model, samples and targets to fit."""
     X, y, t = data()
-    for name in fewkern.__all__:
-        cls = getattr(fewkern, name)
-        if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)) or name.startswith("Table"):
-            continue
-        model = cls()
-        if "max_vectors" in model.get_params():
-            model.set_params(max_vectors=6)
-        if "n_components" in model.get_params():
-            model.set_params(n_components=2)
-        yield name, model, X, y
+    for model in ALL:
+        yield type(model).__name__, model, X, y
     for kernel in (Gaussian([0.5, 1.0, 2.0]), Laplacian(1.0), Polynomial(2), Linear(), LinearSpline()):
         yield f"kernel-{type(kernel).__name__}", fewkern.FeatureVectorRegressor(kernel=kernel, max_vectors=5), X, t
     K = Gaussian(1.0)(X, X)

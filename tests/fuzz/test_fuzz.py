@@ -33,14 +33,9 @@ def test_a_process_is_not_crashed_by_sparse_indices(tmp_path):
     """SciPy's compiled code trusts them; here they never get that far."""
     subject = next(s for s in subjects() if s.name == "sparse-linear")
     header, arrays = opened(subject.content)
-    columns = header["model"]["state"]["vectors_"]["sparse"]["indices"]["array"]
-    starts = header["model"]["state"]["vectors_"]["sparse"]["indptr"]["array"]
-    for name, value, message in (
-        (columns, 2**30, "entries outside of its columns"),
-        (columns, -5, "entries outside of its columns"),
-        (starts, 2**30, "rows overlap"),
-    ):
-        changed = {**arrays, name: arrays[name].copy()}
-        changed[name][-1] = value
-        with pytest.raises(ModelFileError, match=f"a sparse matrix (with|whose) {message}"):
+    parts = {name: node["array"] for name, node in header["model"]["state"]["vectors_"]["sparse"].items()}
+    for name, value in (("indices", 2**30), ("indices", -5), ("indptr", 2**30)):
+        changed = {**arrays, parts[name]: arrays[parts[name]].copy()}
+        changed[parts[name]][-1] = value
+        with pytest.raises(ModelFileError, match=r"indices must be|index pointer"):
             load_bytes(closed(header, changed), tmp_path)

@@ -1,11 +1,12 @@
-"""Inputs that a user never means and always has: the columns of the table that ``python -m tests.hostile`` runs."""
+"""Inputs that a user never means and always has: the columns of the table that ``python -m tests.hostile`` runs.
+
+Those of scikit-learn's own checks are not here: no samples, one dimension, too few labels, complex numbers, ...
+"""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,6 @@ class Case:
     """Samples to predict; the training samples where there are none."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Parameters that all estimators get which have them."""
-    twin: str | None = None
-    """A case that must give the same classes and the same predicted numbers."""
 
 
 def plain(n: int = N) -> Case:
@@ -49,10 +48,10 @@ def wide(rank: int | None = None) -> Case:
     return Case(rng.standard_normal((N, rank)) @ rng.standard_normal((rank, 60)), y)
 
 
-def scaled(factor: float | np.ndarray, twin: str | None = None) -> Case:
+def scaled(factor: float | np.ndarray) -> Case:
     """The bananas in other units."""
     case = plain()
-    return replace(case, X=case.X * factor, twin=twin)
+    return replace(case, X=case.X * factor)
 
 
 def weighted(**changes: float) -> Case:
@@ -68,23 +67,6 @@ def conditioned(condition: float) -> Case:
     rng = np.random.default_rng(5)
     U, V = (np.linalg.qr(rng.standard_normal(shape))[0] for shape in ((N, 6), (6, 6)))
     return Case((U * np.geomspace(1.0, 1.0 / condition, 6)) @ V, (U[:, 0] + U[:, 3] > 0).astype(int))
-
-
-def stored(mode: str) -> Case:
-    """The bananas in a file."""
-    case = plain()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "X.npy"
-        np.save(path, case.X)
-        return replace(case, X=np.load(path, mmap_mode=mode), twin="plain")
-
-
-def read_only() -> Case:
-    case = plain()
-    weights = np.ones(N)
-    for array in (case.X, case.y, weights):
-        array.flags.writeable = False
-    return replace(case, weights=weights, twin="plain")
 
 
 def labels(values: Any) -> Case:
@@ -123,12 +105,11 @@ CASES: dict[str, Callable[[], Case]] = {
     "column twice": lambda: repeated(plain().X[:, 0]),
     "column of one outlier": lambda: repeated(np.eye(N)[0] * 1e9),
     "one feature": lambda: Case(plain().X[:, :1], plain().y),
-    "integers": lambda: Case((10 * plain().X).astype(int), plain().y),
     "far from the origin": lambda: replace(plain(), X=plain().X + 1e8),
     # scales
     "scale 1e-300": lambda: scaled(1e-300),
-    "scale 1e-30": lambda: scaled(2.0**-100, "plain"),
-    "scale 1e150": lambda: scaled(2.0**498, "plain"),
+    "scale 1e-30": lambda: scaled(1e-30),
+    "scale 1e150": lambda: scaled(1e150),
     "scale 1e200": lambda: scaled(1e200),
     "mixed scales": lambda: scaled(np.array([1e-150, 1e150])),
     "rows of mixed scales": lambda: scaled(np.geomspace(1e-100, 1e100, N)[:, None]),
@@ -147,9 +128,6 @@ CASES: dict[str, Callable[[], Case]] = {
     "labels as objects": lambda: replace(labels(np.array(["no", "yes"], dtype=object)[plain().y])),
     "labels of both kinds": lambda: labels(np.array(["no", 1], dtype=object)[plain().y]),
     "labels of NaN": lambda: labels(np.where(plain().y == 1, np.nan, 0.0)),
-    "labels in a column": lambda: labels(plain().y[:, None]),
-    "labels too few": lambda: labels(plain().y[:-1]),
-    "no labels": lambda: replace(plain(), y=None),
     # weights
     "one weight zero": lambda: weighted(w3=0.0),
     "all but two weights zero": lambda: weighted(rest=0.0, w0=1.0, w23=1.0),
@@ -160,8 +138,6 @@ CASES: dict[str, Callable[[], Case]] = {
     "all weights 1e300": lambda: weighted(rest=1e300),
     "weights from 1e-300 to 1e300": lambda: replace(plain(), weights=np.geomspace(1e-300, 1e300, N)),
     "a negative weight": lambda: weighted(w3=-1.0),
-    "a weight NaN": lambda: weighted(w3=np.nan),
-    "weights too few": lambda: replace(plain(), weights=np.ones(N - 1)),
     "weights of text": lambda: replace(plain(), weights=np.full(N, "a")),
     # condition and rank
     "condition 1e16": lambda: conditioned(1e16),
@@ -169,28 +145,17 @@ CASES: dict[str, Callable[[], Case]] = {
     "wide, rank one": lambda: wide(1),
     "on a line": lambda: Case(np.linspace(0, 1, N)[:, None] * np.array([1.0, 2.0]), np.arange(N) % 2),
     # how arrays come
-    "read-only": read_only,
-    "memory-mapped": lambda: stored("r"),
-    "Fortran order": lambda: replace(plain(), X=np.asfortranarray(plain().X), twin="plain"),
-    "other endianness": lambda: replace(plain(), X=plain().X.astype(plain().X.dtype.newbyteorder()), twin="plain"),
-    "objects": lambda: replace(plain(), X=plain().X.astype(object), twin="plain"),
-    "lists": lambda: replace(plain(), X=plain().X.tolist(), y=plain().y.tolist(), twin="plain"),
+    "objects": lambda: replace(plain(), X=plain().X.astype(object)),
     "numbers as text": lambda: replace(plain(), X=plain().X.astype(str)),
     "text": lambda: replace(plain(), X=np.full((N, 2), "a")),
     "objects with None": lambda: replace(plain(), X=np.full((N, 2), None, dtype=object)),
-    "ragged lists": lambda: replace(plain(), X=[[1.0, 2.0], [1.0]] * (N // 2)),
     "NaN": lambda: replace(plain(), X=np.where(np.arange(2 * N).reshape(N, 2) == 7, np.nan, plain().X)),
     "asked about NaN": lambda: replace(plain(), new=np.full((1, 2), np.nan)),
-    "asked about three features": lambda: replace(plain(), new=np.zeros((1, 3))),
-    "complex": lambda: replace(plain(), X=plain().X + 1j),
-    "one dimension": lambda: replace(plain(), X=plain().X[:, 0]),
-    "no samples": lambda: Case(plain().X[:0], plain().y[:0]),
     "no features": lambda: Case(plain().X[:, :0], plain().y),
     "sparse": lambda: Case(sp.csr_array(plain().X), plain().y),
     "sparse, 2^31 columns": lambda: Case(sp.csr_matrix((N, 2**31)), plain().y),
     "sparse labels": lambda: replace(plain(), y=sp.csr_matrix(plain().y[:, None])),
     "empty sparse": lambda: Case(sp.csr_array((N, 2)), plain().y),
-    "None": lambda: Case(None, None),
 }
 
 

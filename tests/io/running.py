@@ -41,6 +41,15 @@ def compile_library(folder, *texts, options=STRICT):
     return ctypes.CDLL(str(folder / "models.so"))
 
 
+def call_rows(function, X, columns, dtype):
+    """``void f(const T *x, U *out)`` at every row, ``U`` of this dtype; what lies behind ``out`` must stay as it is."""
+    out = np.full((len(X), columns + 1), 77, dtype=dtype)
+    for row, target in zip(np.ascontiguousarray(X), out):
+        function(*(one.ctypes.data_as(ctypes.c_void_p) for one in (row, target)))
+    assert np.all(out[:, -1] == 77)
+    return out[:, :-1]
+
+
 class Compiled:
     """The functions of one exported model, by row of a matrix."""
 
@@ -48,31 +57,8 @@ class Compiled:
         self.code, self.name = code, name
         self.number, self.dtype = TYPES[dtype]
 
-    def _function(self, method, restype=None):
-        function = getattr(self.code, f"{self.name}_{method}")
-        function.restype = restype
-        return function
-
-    def _pointer(self, row):
-        return row.ctypes.data_as(ctypes.POINTER(self.number))
-
     def write(self, method, X, columns):
-        """``void f(const T *x, T *out)`` at every row; what lies behind ``out`` must stay as it is."""
-        function = self._function(method)
-        out = np.full((len(X), columns + 1), 777.0, dtype=self.dtype)
-        for row, target in zip(np.ascontiguousarray(X, dtype=self.dtype), out):
-            function(self._pointer(row), self._pointer(target))
-        assert np.all(out[:, -1] == 777.0)
-        return out[:, :-1]
-
-    def give(self, method, X, restype=None):
-        """``T f(const T *x)`` at every row."""
-        function = self._function(method, restype or self.number)
-        return np.array([function(self._pointer(row)) for row in np.ascontiguousarray(X, dtype=self.dtype)])
-
-    def label(self, number):
-        text = self._function("class_name", ctypes.c_char_p)(int(number))
-        return None if text is None else text.decode()
+        return call_rows(getattr(self.code, f"{self.name}_{method}"), np.asarray(X, self.dtype), columns, self.dtype)
 
 
 def compiled(folder, model, dtype="double", name="model"):

@@ -17,7 +17,7 @@ from fewkern import (
     to_c,
 )
 from fewkern.datasets import make_banana
-from fewkern.io.c_text import c_comment, c_functions, c_library, c_number, c_string
+from fewkern.io.c_text import c_comment, c_number, c_string
 from fewkern.kernels import Linear
 from tests.io.running import CPP_COMPILER, STRICT, build, compile_library, compiled
 
@@ -40,15 +40,13 @@ def test_numbers_are_written_to_the_bit(double, single):
     assert set(short) & set(".e")
 
 
-@given(st.floats(min_value=3.5e38, allow_infinity=False))
-def test_a_number_too_large_for_the_type_is_an_error(value):
-    with pytest.raises(ValueError, match='which no float can hold; use dtype="double"'):
-        c_number(-value, "float")
-
-
-def test_a_number_that_is_none_is_an_error():
-    with pytest.raises(ValueError, match="which no double can hold; fit it again on finite samples"):
-        c_number(float("nan"), "double")
+@pytest.mark.parametrize(
+    ("value", "dtype", "message"),
+    [(3.5e38, "float", 'no float can hold; use dtype="double"'), (float("nan"), "double", "fit it again on finite")],
+)
+def test_a_number_that_the_type_cannot_hold(value, dtype, message):
+    with pytest.raises(ValueError, match=message):
+        c_number(-value, dtype)
 
 
 def test_the_compiler_reads_the_same_bits(tmp_path, rng):
@@ -83,26 +81,12 @@ def test_the_file_is_also_cpp(tmp_path, banana):
         build(tmp_path, "-x", "c++", "-Wall", "-Wextra", "-pedantic", "-Werror", "-c", path.name, compiler=CPP_COMPILER)
 
 
-@pytest.mark.parametrize("dtype", ["float", "double"])
-def test_the_loops_compile_on_their_own(tmp_path, dtype):
-    suffix = "f" if dtype == "float" else ""
-    words = {"T": dtype, "EXP": f"exp{suffix}", "LOG": f"log{suffix}", "FABS": f"fabs{suffix}", "SQRT": f"sqrt{suffix}"}
-    words |= {"ERF": f"erf{suffix}", "ERFC": f"erfc{suffix}"}
+def test_the_loops_compile_on_their_own(tmp_path):
+    words = {"T": "float"} | {word: f"{word.lower()}f" for word in ("EXP", "LOG", "FABS", "SQRT", "ERF", "ERFC")}
     options = [*STRICT, "-Wconversion", "-Wdouble-promotion", "-Wno-unused-function"]
     text = (Path(fewkern.io.__file__).with_name("loops.c")).read_text()
     compile_library(tmp_path, text, options=[*options, *[f"-D{word}={value}" for word, value in words.items()]])
     compile_library(tmp_path, text, options=options)
-
-
-def test_every_function_is_used_by_some_model():
-    """One that no model calls would be dead code; one that is called but missing would not compile."""
-    folder = Path(fewkern.io.__file__).parent
-    writer = "".join((folder / name).read_text() for name in ("c_writer.py", "fixed.py", "functions.c"))
-    by_name = {"gaussian", "own_gaussian", "laplacian", "polynomial", "spline"}
-    for loop, text in c_library().items():
-        called = re.search(rf"({{n}}|{{self.name}}|NAME)_{loop}\(", writer) or loop in by_name
-        assert called or any(f"model_{loop}(" in other for other in c_library().values() if other != text), loop
-    assert all(re.search(rf'_copy\(\s*"{name}"', writer) for name in c_functions())
 
 
 def test_the_strictest_warnings_find_nothing(tmp_path, banana):
@@ -125,18 +109,7 @@ def test_the_head_counts_the_bytes_of_the_constants(banana):
     assert f"Constants: {2 * expected} bytes of double." in to_c(model)
 
 
-def test_path_and_name(tmp_path, banana):
-    _, _, model = banana
-    text = to_c(model, tmp_path / "banana.c", name="banana")
-    assert (tmp_path / "banana.c").read_text() == text
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["banana.c", "banana.h"]
-    assert "model" not in text.split("*/")[1]
-    assert to_c(model, name="banana") == text
-    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
-        to_c(model, tmp_path / "nowhere" / "banana.c")
-
-
-@pytest.mark.parametrize("name", ["", "2nd", "my model", "a-b", "_x", "naïve", "a\n"])
+@pytest.mark.parametrize("name", ["", "2nd", "a-b", "_x", "naïve", "a\n"])
 def test_a_name_that_c_does_not_allow(name, banana):
     with pytest.raises(ValueError, match=r"to_c: name must be a C identifier .* got "):
         to_c(banana[2], name=name)
@@ -145,7 +118,9 @@ def test_a_name_that_c_does_not_allow(name, banana):
 def test_a_header_beside_the_file(tmp_path, banana):
     """A program includes the header and is linked with the file; including both is harmless, in C and in C++."""
     X, _, model = banana
-    to_c(model, tmp_path / "banana.c", name="banana", dtype="float")
+    text = to_c(model, tmp_path / "banana.c", name="banana", dtype="float")
+    assert (tmp_path / "banana.c").read_text() == text == to_c(model, name="banana", dtype="float")
+    assert "model" not in text.split("*/")[1]
     x = ", ".join(c_number(value, "float") for value in X[0])
     program = f"""#include "banana.h"
 #include "banana.h"

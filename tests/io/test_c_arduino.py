@@ -45,7 +45,6 @@ def answers(folder, model, lines, dtype):
     [
         (KernelClassifier(n_vectors=6), "float"),
         (KernelClassifier(n_vectors=6), "int16"),
-        (KernelRegressor(n_vectors=6), "double"),
         (KernelRegressor(n_vectors=6), "int16"),
         (FeatureVectorPCA(max_vectors=6, n_components=2), "float"),
         (ForwardDensity(bandwidth=0.5), "double"),
@@ -74,5 +73,3 @@ def test_the_folder_of_a_sketch(tmp_path):
     assert '#include "wood.h"' in (tmp_path / "wood" / "wood.ino").read_text()
     with pytest.raises(ValueError, match=r"a folder of its name only; write wood.ino as wood/wood.ino, not as"):
         to_c(model, tmp_path / "wood.ino")
-    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
-        to_c(model, tmp_path / "nowhere" / "wood" / "wood.ino")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import fewkern
-from fewkern import FeatureVectorRegressor, ForwardDensity, KernelClassifier, KernelRegressor, to_c, to_c_test, to_onnx
+from fewkern import FeatureVectorRegressor, ForwardDensity, KernelClassifier, KernelRegressor, to_c, to_c_test
 from fewkern.datasets import make_banana
 from fewkern.io.describe import plan
 from fewkern.io.fixed import MISSING, fixed, rounding
 from tests.core.functions import function, table
-from tests.io.running import STRICT, compile_library
+from tests.io.running import STRICT, call_rows, compile_library
 from tests.io.test_c_explain import rows
 from tests.io.test_c_test import differing
 
@@ -26,12 +26,8 @@ def pointer(row):
 
 def run(folder, text, method, whole, count, dtype=np.int32):
     """``void f(const int16_t *x, ... *out)`` at every row."""
-    out = np.full((len(whole), count + 1), 77, dtype)
-    function = getattr(compile_library(folder, text, options=OPTIONS), f"model_{method}")
-    for row, target in zip(whole.astype(np.int16), out):
-        function(pointer(row.copy()), pointer(target))
-    assert (out[:, -1] == 77).all()
-    return out[:, :-1]
+    code = compile_library(folder, text, options=OPTIONS)
+    return call_rows(getattr(code, f"model_{method}"), whole.astype(np.int16), count, dtype)
 
 
 X, f = rows()
@@ -149,12 +145,12 @@ def test_the_path_of_a_prediction_has_no_floating_point():
 
 def test_what_has_no_fixed_point():
     banana, y = make_banana(60)
-    learner = KernelClassifier(n_vectors=4).fit(banana, y)
     for model in (FeatureVectorRegressor(max_vectors=4).fit(banana, y), ForwardDensity(bandwidth=0.5).fit(banana)):
         with pytest.raises(
             ValueError, match=f'"int16" is for KernelClassifier and KernelReg.* got {type(model).__name__}'
         ):
             to_c(model, dtype="int16")
+    learner = KernelClassifier(n_vectors=4).fit(banana, y)
     for option in ({"update": True}, {"explain": True}, {"coverage": 0.9}, {"false_alarms": 0.1}):
         with pytest.raises(ValueError, match=f"writes predictions only; leave {next(iter(option))} out"):
             to_c(learner, dtype="int16", **option)
@@ -162,6 +158,3 @@ def test_what_has_no_fixed_point():
     frame = pandas.DataFrame({"a": banana[:, 0], "b": np.where(banana[:, 1] > 0, "x", "z"), "y": y})
     with pytest.raises(ValueError, match="which takes categories; use dtype"):
         to_c(fewkern.TableModel(n_vectors=4, holdout=0).fit(frame, "y"), dtype="int16")
-    pytest.importorskip("onnx")
-    with pytest.raises(ValueError, match='dtype must be "float" or "double", got \'int16\''):
-        to_onnx(learner, dtype="int16")

@@ -67,9 +67,6 @@ def test_tables_with_texts(tmp_path):
     assert differing(tmp_path) == 0
     with pytest.raises(ValueError, match="the table lacks the column 'size' that the model was fitted with"):
         to_c_test(model, frame.drop(columns="size"))
-    numbers = KernelRegressor(n_vectors=3).fit(frame[["y"]], X[:, 0])
-    with pytest.raises(ValueError, match="to_c_test: X has no column 'y', an input of the file"):
-        to_c_test(numbers, frame[["size"]])
     with pytest.raises(TypeError, match="to_c_test: X must be rows for the model, got 'test"):
         to_c_test(model, "test.c", X)
     with pytest.raises(ValueError, match="to_c_test: X has no rows"):

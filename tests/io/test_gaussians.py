@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from fewkern import KernelClassifier, KernelRegressor, load, save, to_c, to_onnx
-from fewkern.core.expansion import Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.io import ModelFileError
-from fewkern.io.describe import plan, preparation_bends
+from fewkern.io.describe import plan
 from tests.core.functions import function, table
 from tests.fuzz.lies import put, tamper
-from tests.io.running import assert_exported, compiled, run_onnx
+from tests.io.running import assert_exported
 
 TOLERANCE = {"double": 1e-12, "float": 1e-3}
 
@@ -46,26 +45,13 @@ SHAPES = {
 def test_c_and_onnx_say_what_the_function_says(given, rng, tmp_path):
     X = single(table(rng))
     f = function(rng, X, outputs=2, **(given or {}))
+    if given is not None:
+        again = load(save(f, tmp_path / "f"))
+        np.testing.assert_array_equal(again(X), f(X))
     if given is None:
         basis = replace(f.basis, vectors=f.basis.vectors[:0], inverse_widths=f.basis.inverse_widths[:0])
         f = GaussianExpansion(basis, f.coef[:0], f.slopes, f.offset)
     assert_exported(tmp_path, f, around(X, rng), TOLERANCE)
-
-
-def test_samples_as_far_out_as_numbers_go(rng, tmp_path):
-    """A prepared column is bounded; in C, what is not a number stays that."""
-    X = table(rng)
-    f = function(rng, X)
-    far = np.array([[1e300], [-1e300], [1.7e308], [-1.7e308]]) * np.ones(5)
-    code = compiled(tmp_path, f)
-    np.testing.assert_allclose(code.write("predict", far, 1), f(far), atol=1e-12)
-    np.testing.assert_allclose(run_onnx(to_onnx(f, dtype="double"), far, "double")["variable"], f(far), atol=1e-12)
-    infinite = np.where(far > 0, np.inf, -np.inf)
-    np.testing.assert_allclose(code.write("predict", infinite, 1), f(far), atol=1e-12)
-    for a in range(5):
-        row = X[:1].copy()
-        row[0, a] = np.nan
-        assert np.isnan(code.write("predict", row, 1)).all()
 
 
 def test_a_jump_adds_nothing_as_in_python(rng, tmp_path):
@@ -93,17 +79,6 @@ def test_tables_that_columns_share_are_written_once(rng):
     assert (knots, values, places) == ("2", "2", "120")
     # vectors, coefficients, own widths, metric, offset; tables
     assert f"Constants: {8 * (7 * 42 + 40 + 1 + 4) + 4 * 120} bytes of double and int." in text
-
-
-def test_a_scaler_moves_the_knots(rng):
-    """It costs nothing in a file: the knots are written in the units of the samples."""
-    X = table(rng)
-    f = function(rng, X)
-    scaling = Standardization(np.array([1.0, 0.0, 5.0, 900.0, 0.2]), np.array([2.0, 1.0, 3.0, 0.1, 10.0]))
-    bends = preparation_bends(f.basis.preparation, scaling)
-    truth = f.basis.preparation((X - scaling.shift) * scaling.factor)
-    found = np.column_stack([np.interp(x, *one) for x, one in zip(X.T, bends)])
-    np.testing.assert_allclose(found, truth, atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -145,15 +120,6 @@ def test_what_the_sums_of_a_file_share_is_written_once(noisy):
     assert nodes.count("Unsqueeze") == 3  # a sample for both preparations, and distances of two sums
 
 
-def test_what_a_function_lacks_is_not_written(rng):
-    X = table(rng)
-    assert {"narrow0", "directions0", "slopes0"} == {
-        *re.findall(r"(narrow0|directions0|slopes0)\[", to_c(function(rng, X)))
-    }
-    bare = to_c(function(rng, X, **SHAPES["bare"]))
-    assert not re.search("model_(narrow|directions|slopes|own_gaussian)", bare)
-
-
 def test_coefficients_that_cancel_are_warned_of(rng):
     X = table(rng)
     f = function(rng, X)
@@ -164,71 +130,35 @@ def test_coefficients_that_cancel_are_warned_of(rng):
     plan(f, "double", "to_c")
 
 
-def test_float32_models(rng, tmp_path):
-    X = table(rng, 150).astype(np.float32)
-    y = (np.sin(X[:, 0]) + X[:, 1]).astype(np.float32)
-    model = KernelRegressor(max_vectors=8).fit(X, y)
-    assert model.expansion_.coef.dtype == np.float32
-    again = load(save(model, tmp_path / "model"))
-    assert again.expansion_.basis.vectors.dtype == np.float32
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    found = compiled(tmp_path, model, "float").write("predict", X, 1)[:, 0]
-    np.testing.assert_allclose(found, model.predict(X), rtol=0, atol=1e-3 * np.ptp(y))
-
-
-# files
-
-
-@pytest.mark.parametrize("given", SHAPES.values(), ids=SHAPES)
-def test_arrays_without_columns_survive(given, rng, tmp_path):
-    X = table(rng)
-    f = function(rng, X, **given)
-    again = load(save(f, tmp_path / "f"))
-    assert again.basis.directions.shape == f.basis.directions.shape
-    assert again.basis.linear.shape == f.basis.linear.shape
-    np.testing.assert_array_equal(again(X), f(X))
-
-
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
+    ("place", "value"),
     [
-        ("coef", lambda a: a[:-1], r"GaussianExpansion.coef has \d+ rows, but its basis \d+"),
-        ("coef", lambda a: a[:, 0], r"GaussianExpansion.coef has the shape"),
-        ("slopes", lambda a: a[:-1], r"GaussianExpansion.slopes has 2 rows, but its basis 3"),
-        ("offset", lambda a: a[:-1], r"GaussianExpansion.offset has the shape"),
-        ("basis", None, r"GaussianExpansion.basis is None"),
-        ("basis", {"enum": "Stop", "value": "rank"}, r"GaussianExpansion.basis is 'rank'"),
-        ("basis.vectors", lambda a: a[:, :-1], r"GaussianBasis.scales has the shape"),
-        ("basis.vectors", lambda a: a[:-1], r"GaussianBasis.inverse_widths has the shape"),
-        ("basis.scales", lambda a: a - 1e3, r"GaussianBasis.scales holds numbers below 0"),
-        ("basis.inverse_widths", lambda a: -a, r"GaussianBasis.inverse_widths holds numbers that are not above 0"),
-        ("basis.directions", lambda a: a[:-1], r"GaussianBasis.directions has the shape"),
-        ("basis.linear", lambda a: a[:-1], r"GaussianBasis.linear has the shape"),
-        ("basis.preparation", 3.0, r"GaussianBasis.preparation is 3.0"),
-        ("basis.preparation.knots", lambda a: a[::-1], r"the knots of a preparation must ascend"),
-        ("basis.preparation.values", lambda a: a[::-1], r"the values of a preparation must ascend"),
-        ("basis.preparation.knots", lambda a: a[:-1], r"Preparation.values has the shape"),
+        ("coef", lambda a: a[:-1]),
+        ("slopes", lambda a: a[:-1]),
+        ("basis", {"enum": "Stop", "value": "rank"}),
+        ("basis.vectors", lambda a: a[:, :-1]),
+        ("basis.scales", lambda a: a - 1e3),
+        ("basis.inverse_widths", lambda a: -a),
+        ("basis.directions", lambda a: a[:-1]),
+        ("basis.linear", lambda a: a[:-1]),
+        ("basis.preparation", 3.0),
+        ("basis.preparation.knots", lambda a: a[::-1]),
+        ("basis.preparation.values", lambda a: a[::-1]),
     ],
 )
-def test_hostile_files(classes, place, value, message, tmp_path):
-    _, _, model = classes
-    path = save(model, tmp_path / "model")
+def test_hostile_files(classes, place, value, tmp_path):
+    path = save(classes[2], tmp_path / "model")
     tamper(path, put(f"expansion_.{place}", value))
-    with pytest.raises(ModelFileError, match=message):
+    with pytest.raises(ModelFileError):
         load(path)
 
 
 def test_parts_that_do_not_belong_together(noisy, classes, tmp_path):
     """Each part is in order, but not with the others."""
-    _, _, narrow = noisy
-    _, _, wide = classes
-    basis, other = wide.expansion_.basis, narrow.expansion_.basis
-    with pytest.raises(ValueError, match="the preparation of a GaussianBasis has 2 columns, not 3"):
-        save(replace(wide.expansion_, basis=replace(basis, preparation=other.preparation)), tmp_path / "m")
-    with pytest.raises(ValueError, match=r"GaussianExpansion.coef has \d+ rows"):
-        save(replace(wide.expansion_, basis=other), tmp_path / "m")
+    wide, other = classes[2], noisy[2].expansion_.basis
+    mixed = replace(wide.expansion_.basis, preparation=other.preparation)
     model = copy.copy(wide)
     model.novelty_ = replace(wide.novelty_, preparation=other.preparation)
-    with pytest.raises(ValueError, match="the preparation of a Novelty has 2 columns, not 3"):
-        save(model, tmp_path / "m")
-    assert not list(tmp_path.iterdir())
+    for wrong in (replace(wide.expansion_, basis=mixed), replace(wide.expansion_, basis=other), model):
+        with pytest.raises(ValueError, match="nothing was written"):
+            save(wrong, tmp_path / "m")

@@ -35,15 +35,13 @@ def test_what_the_file_says_of_itself(onnx, banana, tmp_path):
     assert facts == {"model": "FeatureVectorDiscriminant", "classes": "[0, 1]"}
     assert "FeatureVectorDiscriminant, Gaussian kernel, 8 vectors of 2 features" in proto.doc_string
     assert to_onnx(model).SerializeToString() == proto.SerializeToString()
-    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
-        to_onnx(model, tmp_path / "nowhere" / "banana.onnx")
 
 
-@pytest.mark.parametrize(
-    ("labels", "kind"),
-    [([-3, 7], "i"), (["no", "ŷes"], "O"), ([0.0, 2.0], "f"), ([False, True], "b"), (["a", "b", "c"], "O")],
-)
-def test_labels_of_every_type(onnx, labels, kind, banana):
+LABELS = {"i": [-3, 7], "u": [2**63 + 5, 2**63 + 7], "O": ["no", "ŷes", "ž"], "f": [0.0, 2.0], "b": [False, True]}
+
+
+@pytest.mark.parametrize(("kind", "labels"), LABELS.items())
+def test_labels_of_every_type(onnx, kind, labels, banana):
     X, _, _ = banana
     y = np.array(labels)[np.arange(len(X)) % len(labels)]
     model = FeatureVectorDiscriminant(max_vectors=5, alpha=1e-1).fit(X, y)
@@ -55,23 +53,10 @@ def test_labels_of_every_type(onnx, labels, kind, banana):
     assert json.loads(facts["classes"]) == labels
 
 
-@pytest.mark.parametrize("n", [0, 1, 7])
-def test_any_number_of_rows(onnx, n, banana):
-    X, _, model = banana
-    found = run_onnx(to_onnx(model), X[:n])
-    assert {name: value.shape for name, value in found.items()} == {
-        "label": (n,),
-        "probabilities": (n, 2),
-        "decision": (n, 1),
-        "variable": (n, 1),
-    }
-
-
-def test_labels_that_do_not_fit(onnx, rng):
-    X = rng.normal(size=(40, 2))
-    y = np.where(X[:, 0] > 0, np.uint64(2**63 + 5), np.uint64(2**63 + 7))
-    with pytest.raises(ValueError, match="the label 9223372036854775815 does not fit into 64 bits with a sign"):
-        to_onnx(FeatureVectorDiscriminant(max_vectors=3).fit(X, y))
+def test_no_rows(onnx, banana):
+    found = run_onnx(to_onnx(banana[2]), banana[0][:0])
+    shapes = {"label": (0,), "probabilities": (0, 2), "decision": (0, 1), "variable": (0, 1)}
+    assert {name: value.shape for name, value in found.items()} == shapes
 
 
 def test_a_number_too_large_for_float(onnx):

@@ -22,7 +22,7 @@ from fewkern import (
 )
 from fewkern.datasets import make_banana
 from fewkern.fisher import fisher_path
-from fewkern.kernels import Function, Gaussian
+from fewkern.kernels import Gaussian, Precomputed
 from tests.io.running import assert_exported
 
 X, y = make_banana(80)
@@ -53,10 +53,6 @@ def without_components():
     return model
 
 
-def given_kernel():
-    return FeatureVectorDiscriminant(kernel="precomputed", max_vectors=3).fit(Gaussian(1.0)(X, X), y)
-
-
 NAMED = {"a": X[:, 0], "b": X[:, 1]}
 OURS = "expected a fitted estimator of fewkern, a pipeline that ends in one .*, or an expansion, got"
 REFUSED = [
@@ -73,12 +69,8 @@ REFUSED = [
         lambda: make_pipeline(fewkern.TableModel(max_vectors=3, holdout=0)).fit(NAMED, y),
         "a TableModel prepares its rows itself; export it without",
     ),
-    (
-        given_kernel,
-        "this FeatureVectorDiscriminant has the kernel Precomputed, whose values you compute, .*; fit with one of Gau",
-    ),
-    (lambda: of_kernel(Function(min)), "the kernel Function, a Python function, which cannot be written in another"),
-    (lambda: of_kernel(Mine(1.0)), "the kernel Mine, which this writer does not know; fit with one of Gaussian"),
+    (lambda: of_kernel(Precomputed()), "this KernelExpansion has the kernel Precomputed, which has no form outside"),
+    (lambda: of_kernel(Mine(1.0)), "the kernel Mine, which has no form outside of Python; fit with one of Gaussian"),
     (lambda: of_kernel(Gaussian("median")), "length_scale='median', a rule in place of a number; use kernel.resolve"),
     (without_components, "this FeatureVectorPCA found no component, so there is nothing to write"),
 ]

@@ -37,7 +37,6 @@ from fewkern import (
     load,
     save,
     to_c,
-    to_onnx,
 )
 from fewkern.io import ModelFileError
 from fewkern.io.steps import LINEAR_MODELS, STEPS
@@ -230,8 +229,7 @@ def test_linear_models_on_components_two_classes(transformer, samples, tmp_path)
 # What a search found
 
 
-@pytest.mark.parametrize("export", [to_c, to_onnx])
-def test_the_best_of_a_search(export, samples, tmp_path):
+def test_the_best_of_a_search(samples, tmp_path):
     X, _, y = samples
     pipeline = make_pipeline(StandardScaler(), MODEL)
     inside = GridSearchCV(MODEL, {"alpha": [1e-3, 1e-1]}, cv=3)
@@ -244,17 +242,16 @@ def test_the_best_of_a_search(export, samples, tmp_path):
         search.fit(X, y)
         other = again(search, tmp_path)
         np.testing.assert_array_equal(other.predict_proba(X), search.predict_proba(X))
-        assert str(export(other)) == str(export(search))
+        assert to_c(other) == to_c(search)
 
 
-@pytest.mark.parametrize("write", [to_c, to_onnx, lambda model: save(model, "m.npz")], ids=["to_c", "to_onnx", "save"])
-def test_a_search_without_a_model(write, samples):
+def test_a_search_without_a_model(samples):
     X, _, y = samples
     search = GridSearchCV(MODEL, {"alpha": [1e-3, 1e-1]}, cv=3, refit=False)
-    with pytest.raises(NotFittedError, match="this GridSearchCV is not fitted; call fit first"):
-        write(search)
-    with pytest.raises(NotFittedError, match=r"was not told to fit the best model \(refit=False\)"):
-        write(search.fit(X, y))
+    with pytest.raises(NotFittedError, match="to_c: this GridSearchCV is not fitted; call fit first"):
+        to_c(search)
+    with pytest.raises(NotFittedError, match=r"save: .*was not told to fit the best model \(refit=False\)"):
+        save(search.fit(X, y), "m.npz")
 
 
 # What cannot be saved
@@ -319,64 +316,52 @@ def setting(name, value):
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("LogisticRegression:settings", setting("n_jobs", 10**6), "this scikit-learn has no Logistic"),
+        ("Pipeline:memory", "folder", "Pipeline.memory must be None in a file"),
+        ("Pipeline:steps", {"list": []}, None),
+        ("LogisticRegression:settings", setting("n_jobs", 10**6), "no LogisticRegression with the settings"),
         ("LogisticRegression:settings", setting("unheard", 1), "no LogisticRegression with the settings"),
         ("ColumnTransformer:settings", setting("n_jobs", 64), "no ColumnTransformer with the settings"),
-        (
-            "ColumnTransformer:settings",
-            setting("verbose_feature_names_out", "{feature_name:>99999999}"),
-            "ColumnTransformer.verbose_feature_names_out is none",
-        ),
+        ("ColumnTransformer:settings", setting("verbose_feature_names_out", "{:>99999999}"), "names_out is none"),
         ("ColumnTransformer:n_features", 10**12, "ColumnTransformer.n_features_in_ is 1000000000000"),
-        ("ColumnTransformer:rest", {"list": []}, "remainder is neither dropped nor passed"),
+        ("ColumnTransformer:rest", {"list": []}, "ColumnTransformer.remainder is none"),
+        ("ColumnTransformer:parts", {"tuple": [{"tuple": ["a", "drop", {"list": []}]}]}, None),
         (
             "ColumnTransformer:parts",
-            {"tuple": [{"tuple": ["a", "drop", {"list": []}]}]},
-            "ColumnTransformer.transformers_ are not names, steps",
+            {"tuple": [{"tuple": ["a", "drop", {"list": [1, 2, 3, 4]}, False]}]},
+            "ColumnTransformer.n_features_in_ is 4",
         ),
-        ("ColumnTransformer:sparse", 1, "ColumnTransformer.sparse_output_ is none that scikit-learn"),
-        ("ColumnTransformer:names", None, "ColumnTransformer.transformers_ is none that scikit-learn"),
-        ("SimpleImputer:settings", setting("strategy", "guess"), "'strategy' parameter of SimpleImputer"),
+        ("ColumnTransformer:names", None, None),
+        ("ColumnTransformer:names", {"strings": ["a", "a", "b", "c"]}, "ColumnTransformer.feature_names_in_ is none"),
+        ("SimpleImputer:settings", setting("strategy", "guess"), None),
         ("SimpleImputer:settings", setting("add_indicator", True), "SimpleImputer.add_indicator is none"),
         ("SimpleImputer:output", "html", "SimpleImputer has an unknown output format"),
-        ("OneHotEncoder:categories", {"tuple": []}, "OneHotEncoder.categories_ are not lists"),
-        ("OneHotEncoder:categories", {"tuple": [{"strings": ["a", "a"]}]}, "lists of different values"),
+        ("SimpleImputer:statistics", lambda a: a * np.inf, None),
+        ("SimpleImputer:statistics", lambda a: a[:1], None),
+        ("OneHotEncoder:settings", setting("min_frequency", 2), "OneHotEncoder.min_frequency is none"),
+        ("OneHotEncoder:categories", {"tuple": []}, None),
+        ("OneHotEncoder:categories", {"tuple": [{"strings": ["a", "a"]}]}, None),
         ("OrdinalEncoder:settings", setting("dtype", "object"), "OrdinalEncoder.dtype is object"),
-        ("OrdinalEncoder:categories", lambda a: a[::-1], "OrdinalEncoder.categories_ are not lists"),
-        ("SimpleImputer:statistics", lambda a: a * np.inf, "SimpleImputer.statistics_ is none"),
-        ("SimpleImputer:statistics", lambda a: a[:1], "is not an intact fewkern model file"),
-        ("StandardScaler:mean_", lambda a: a > 0, "StandardScaler.mean_ is none that scikit-learn could"),
-        ("LogisticRegression:coef", lambda a: a * np.nan, "LogisticRegression.coef_ is none"),
-        ("LogisticRegression:coef", lambda a: a[:, :-1], "is not an intact fewkern model file"),
+        ("OrdinalEncoder:categories", lambda a: a[::-1], None),
+        ("StandardScaler:mean_", lambda a: a > 0, "StandardScaler.mean_ is none"),
+        ("LogisticRegression:coef", lambda a: a * np.nan, None),
+        ("LogisticRegression:coef", lambda a: a[:, :-1], None),
+        ("LogisticRegression:coef", lambda a: np.concatenate([a, a]), "LogisticRegression.coef_ is none"),
         ("LogisticRegression:intercept", lambda a: np.zeros(7), "LogisticRegression.intercept_ is none"),
+        ("LogisticRegression:intercept", lambda a: a * np.nan, None),
         ("LogisticRegression:classes", lambda a: np.arange(4), "LogisticRegression.coef_ is none"),
     ],
 )
-def test_steps_that_were_tampered_with(place, value, message, content, frame, tmp_path):
+def test_steps_that_were_tampered_with(place, value, message, content, tmp_path):
+    """The message of our own checks; in all else scikit-learn or the trial of the pipeline has the word."""
     path = tmp_path / "t.npz"
     path.write_bytes(content)
-    tamper(path)
-    assert load(path).predict(frame[0]).shape == (80,)
     tamper(path, put(place, value))
     with pytest.raises(ModelFileError, match=message):
         load(path)
 
 
-def test_steps_in_a_tuple(content, tmp_path):
+def test_what_was_not_tampered_with_loads(content, frame, tmp_path):
     path = tmp_path / "t.npz"
     path.write_bytes(content)
-    tamper(
-        path,
-        lambda header, _: header["model"]["state"].update(steps={"tuple": header["model"]["state"]["steps"]["list"]}),
-    )
-    with pytest.raises(ModelFileError, match=r"Pipeline.steps is not a list of names and steps"):
-        load(path)
-
-
-def test_every_intercept_is_finite(tmp_path):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    model = make_pipeline(FeatureVectorSelector(max_vectors=5), LogisticRegression()).fit(X, np.arange(60) % 3)
-    path = save(model, tmp_path / "m")
-    tamper(path, put("LogisticRegression:intercept", lambda a: a * [1, np.nan, 1]))
-    with pytest.raises(ModelFileError, match=r"LogisticRegression.intercept_ is none"):
-        load(path)
+    tamper(path)
+    assert load(path).predict(frame[0]).shape == (80,)

@@ -30,6 +30,7 @@ class Cloud:
     points: Any
     masses: Any
     rows: Any | None = None
+    levels: Any | None = None
     name: str = ""
     sizes: tuple[float, ...] = ()
 
@@ -40,6 +41,7 @@ def build(name, state):
 
 def register():
     wanted = {"points": samples("n", "d"), "masses": floats("n", above=0.0), "rows": indices("n")}
+    wanted["levels"] = floats("n", least=0.0)
     return storable(**wanted)(Cloud)
 
 
@@ -59,15 +61,14 @@ def test_a_name_belongs_to_one_class(known):
     ("changes", "message"),
     [
         ({"masses": np.ones(4)}, r"Cloud.masses has the shape \(4,\)"),
-        ({"masses": np.ones((3, 1))}, r"Cloud.masses has the shape \(3, 1\)"),
         ({"masses": np.zeros(3)}, "Cloud.masses holds numbers that are not above 0.0"),
         ({"masses": np.array([1.0, np.nan, 1.0])}, "Cloud.masses holds NaN or infinity"),
         ({"masses": np.ones(3, dtype=int)}, "Cloud.masses has the type int64"),
         ({"masses": np.ones(3, dtype=np.float16)}, "Cloud.masses has the type float16"),
         ({"masses": [1.0, 1.0, 1.0]}, "Cloud.masses is not an array"),
-        ({"masses": None}, "Cloud.masses is not an array"),
         ({"rows": np.array([0, -1, 2])}, "Cloud.rows has negative row numbers"),
         ({"rows": np.zeros(3)}, "Cloud.rows has the type float64"),
+        ({"levels": np.array([0.0, 1.0, -1.0])}, "Cloud.levels holds numbers below 0.0"),
         ({"name": 3}, "Cloud.name is 3"),
         ({"sizes": (1.0, "x")}, r"Cloud.sizes is \(1.0, 'x'\)"),
     ],
@@ -75,20 +76,9 @@ def test_a_name_belongs_to_one_class(known):
 def test_arrays_and_fields_are_compared_with_what_the_class_says(known, changes, message):
     register()
     build("Cloud", cloud())
-    build("Cloud", cloud(rows=np.arange(3), sizes=(1.0, 2)))
+    build("Cloud", cloud(rows=np.arange(3), sizes=(1.0, 2), levels=np.zeros(3)))
     with pytest.raises(ValueError, match=message):
         build("Cloud", cloud(**changes))
-
-
-def test_a_check_of_the_class_itself(known):
-    def check(made):
-        if made.name == "bad":
-            raise ValueError("a bad name")
-
-    storable(check=check)(Cloud)
-    build("Cloud", cloud())
-    with pytest.raises(ValueError, match="a bad name"):
-        build("Cloud", cloud(name="bad"))
 
 
 def test_enumerations_come_back_as_such(known):
@@ -115,6 +105,12 @@ def test_an_array_that_is_used_twice_is_stored_once():
     assert found["a"] is not found["c"]
 
 
+@pytest.mark.parametrize("array", [np.array([1, "a"], dtype=object), np.array([["a"]], dtype=object), np.ones(1) * 1j])
+def test_arrays_of_anything_but_numbers_and_texts_are_not_written(array):
+    with pytest.raises(TypeError, match=r"save: here h.*; only numbers and strings can be saved"):
+        Writer().write(array, "here")
+
+
 @pytest.mark.parametrize(
     ("value", "hint", "expected"),
     [
@@ -125,7 +121,6 @@ def test_an_array_that_is_used_twice_is_stored_once():
         ("a", Literal["a", "b"], True),
         ("c", Literal["a", "b"], False),
         (["a"], Literal["a"], False),
-        (None, int | None, True),
         ("1", int | None, False),
         ((1, 2.0), tuple[int, float], True),
         ((1,), tuple[int, float], False),

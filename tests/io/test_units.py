@@ -9,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from fewkern import (
-    DensityClassifier,
     FeatureVectorDiscriminant,
     FeatureVectorRegressor,
     ForwardDensity,
@@ -81,27 +80,6 @@ def test_one_far_vector_among_many_features(rng):
     np.testing.assert_allclose(run_onnx(double, X, "double")["variable"], model(X), atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float", "double"])
-@pytest.mark.parametrize("scale", ["std", "whiten"])
-def test_no_number_stays_none_and_far_out_stays_finite(tmp_path, scale, dtype):
-    X = make_three_gaussians(200)[:, :2]
-    density = ForwardDensity(scale=scale, max_vectors=5)
-    model = DensityClassifier(estimator=density).fit(X, X[:, 0] > np.median(X[:, 0]))
-    none, far = np.array([[np.nan, 0.0]]), np.array([[1e20, 1e20], [-1e20, 3e19]])
-    near = far * 1e-8
-    rows = np.concatenate([none, near, far])
-    found = run_sanitized(tmp_path, model, rows, dtype)["probabilities"]
-    assert np.isnan(found[0]).all()
-    np.testing.assert_allclose(found[1:3], model.predict_proba(near), atol=1e-3)
-    # beyond the largest square of a float the classes are alike
-    np.testing.assert_allclose(found[3:].sum(axis=1), 1.0, atol=1e-6)
-    density.fit(X)
-    found = run_sanitized(tmp_path, density, rows, dtype)["log_density"]
-    assert np.isnan(found[0]).all()
-    assert np.isfinite(found[1:]).all()
-    assert np.isfinite(run_onnx(to_onnx(density, dtype=dtype), far, dtype)["log_density"]).all()
-
-
 @pytest.mark.parametrize(("d", "scale"), [(2, "std"), (2, "whiten"), (40, "std")])
 def test_a_density_is_finite_wherever_its_samples_are(tmp_path, d, scale, rng):
     # correlated, so that whitening subtracts numbers that overflow
@@ -127,6 +105,3 @@ def test_sparse_float32_and_foreign_models(tmp_path, foreign):
         model = FeatureVectorRegressor(**settings).fit(rows, y)
         truth = {"variable": np.asarray(model.expansion_.like(X)(X), dtype=float)}
         assert_exported(tmp_path, model, X, {"double": tolerance}, truth)
-    density = ForwardDensity(bandwidth=0.5).fit(to(X))
-    truth = {"log_density": np.asarray(density.expansion_.log_density(X))[:, None]}
-    assert_exported(tmp_path, density, X, {"double": 1e-10}, truth)

@@ -18,7 +18,7 @@ from fewkern.io.c_text import c_header, c_lines, c_number, from_file
 from fewkern.io.c_writer import CWriter, LearningWriter
 from fewkern.io.describe import inner_model, plan
 from fewkern.io.fixed import FixedWriter, fixed
-from fewkern.io.plan import DTYPES, ROUNDING, Plan, Vector, learning, shares
+from fewkern.io.plan import ROUNDING, Plan, Vector, learning, shares
 
 # Rows of the test program, spread over those that it is given.
 _ROWS = 20
@@ -131,13 +131,12 @@ def to_c(
         raise ValueError(
             f"to_c: name must be a C identifier (a letter, then letters, digits and underscores), got {name!r}."
         )
-    if update and coverage is not None:
-        raise ValueError("to_c: the coverage is that of the model as it was fitted; leave coverage or update out.")
-    if update and explain:
-        raise ValueError("to_c: the shares are those of the model as it was fitted; leave explain or update out.")
-    given = {"coverage": coverage, "false_alarms": false_alarms, "update": update, "explain": explain}
-    if dtype == "int16" and (more := [key for key, value in given.items() if value not in (None, False)]):
+    given = {"coverage": coverage, "explain": explain, "update": update, "false_alarms": false_alarms}
+    more = [key for key, value in given.items() if value not in (None, False)]
+    if dtype == "int16" and more:
         raise ValueError(f'to_c: dtype="int16" writes predictions only; leave {more[0]} out, or use dtype="float".')
+    if update and more[0] in ("coverage", "explain"):
+        raise ValueError(f"to_c: {more[0]} is for the model as it was fitted; leave {more[0]} or update out.")
     described = plan(model, "double" if dtype == "int16" else dtype, "to_c", coverage, false_alarms)
     inner = inner_model(model, "to_c")
     if dtype == "int16":
@@ -284,15 +283,8 @@ def _cells(described: Plan, rows: Any) -> Vector:
     """The inputs of the C file: numbers, and the numbers of texts."""
     names = described.feature_names
     if hasattr(rows, "columns") and names is not None:
-        absent = [name for name in names if name not in rows.columns]
-        if absent:
-            raise ValueError(f"to_c_test: X has no column {absent[0]!r}, an input of the file.")
         rows = rows[list(names)]
-    table = np.asarray(rows, dtype=object)
-    texts = described.texts
-    cells = np.empty(table.shape)
-    for column in range(table.shape[1]):
-        known = {text: float(number) for number, text in enumerate(texts.get(column, ()))}
-        for i, cell in enumerate(table[:, column]):
-            cells[i, column] = known.get(cell, -1.0) if column in texts else np.nan if cell is None else float(cell)
-    return cells.astype(DTYPES["double"])
+    cells = np.array(rows, dtype=object)
+    for column, texts in described.texts.items():
+        cells[:, column] = [texts.index(cell) if cell in texts else -1 for cell in cells[:, column]]
+    return cells.astype(float)

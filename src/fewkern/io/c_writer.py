@@ -15,7 +15,7 @@ import numpy as np
 from fewkern.core.scores import ClassScores
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.c_text import c_functions, c_head, c_lines, c_loops, c_number, c_string, c_words, filled
-from fewkern.io.plan import DTYPES, Bounds, Classes, Copy, Inputs, Learning, LogSum, Plan, Shares, Sum, Vector
+from fewkern.io.plan import DTYPES, Bounds, Classes, Inputs, Learning, LogSum, Lookup, Plan, Shares, Sum, Vector
 
 # Nodes and weights on [0, 1] for Gaussians along a short segment, as in arrays.line_integrals.
 _NODES = np.polynomial.legendre.leggauss(8) * np.array([[0.5], [0.5]]) + np.array([[0.5], [0.0]])
@@ -94,6 +94,9 @@ class CWriter:
         texts = [["NAN" if gaps and np.isnan(v) else self._number(v) for v in row] for row in np.atleast_2d(values)]
         return self._constant(self.dtype, what, texts, np.dtype(DTYPES[self.dtype]).itemsize)
 
+    def _integers(self, what: str, rows: Iterable[Iterable[int]]) -> str:
+        return self._constant("int", what, [list(map(str, row)) for row in rows], np.dtype(np.intc).itemsize)
+
     def _constant(self, kind: str, what: str, texts: list[list[str]], itemsize: int) -> str:
         size, rows = sum(map(len, texts)), ",\n".join(map(c_lines, texts))
         if (kind, rows) not in self.arrays:
@@ -125,11 +128,10 @@ class CWriter:
         n, t = self.name, self.dtype
         lines, first = [], 0
         for i, part in enumerate(inputs.parts):
-            source = part if isinstance(part, Copy) else part.source
-            value = f"x[{source.column}]"
-            if source.missing is not None:
-                value = f"{n}_fill({value}, {self._number(source.missing)})"
-            if isinstance(part, Copy):
+            value = f"x[{part.column}]"
+            if part.missing is not None:
+                value = f"{n}_fill({value}, {self._number(part.missing)})"
+            if not isinstance(part, Lookup):
                 lines.append(f"u[{first}] = {value};")
                 first += 1
                 continue
@@ -162,9 +164,9 @@ class CWriter:
                     start[table.tobytes()] = len(pool)
                     pool += table.tolist()
                 place.append(start[table.tobytes()])
-            places.append([str(one) for one in place])
+            places.append(place)
         knots, values = self._array(f"knots{i}", pools[0]), self._array(f"values{i}", pools[1])
-        n, where = self.name, self._constant("int", f"places{i}", places, np.dtype(np.intc).itemsize)
+        n, where = self.name, self._integers(f"places{i}", places)
         return f"{n}_prepare({self.sample}, {where}, {knots}, {values}, {len(places)}, t);"
 
     def _prepare(self, part: Sum | LogSum, i: int, d: int) -> list[str]:
@@ -285,7 +287,7 @@ class CWriter:
         if not bent:  # far out, where every Gaussian is zero, squares stay finite
             lines.append(f"{n}_clip(z, {self._number(square_limit(16 * d, self.largest))}, {d});")
         centers, weights = self._array("centers", shares.centers), self._array("weights", shares.weights)
-        columns = self._constant("int", "columns", [[str(one) for one in shares.columns]], np.dtype(np.intc).itemsize)
+        columns = self._integers("columns", [self.plan.columns])
         linear = self._array(f"slopes{i}", part.vectors if part.coef is None else part.slopes)
         loop, start, metric = [], "center", "0, 0"
         if part.coef is not None:

@@ -21,9 +21,9 @@ from fewkern.arrays.validation import unwrapped
 from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
-from fewkern.core.kernels import Function, Gaussian, Laplacian, Linear, LinearSpline, Polynomial, Precomputed
+from fewkern.core.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
 from fewkern.density.mixture import ClassMixtures, KernelMixture
-from fewkern.io.pipelines import LinearEnd, identity, prepare, split_end
+from fewkern.io.pipelines import LinearEnd, StepFeatures, identity, split_end
 from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum, Vector
 from fewkern.io.trial import first_step, is_fitted
 from fewkern.select.base import interval_quantiles
@@ -34,10 +34,6 @@ _KINDS: dict[type, Any] = {
     Polynomial: "polynomial",
     Linear: "linear",
     LinearSpline: "spline",
-}
-_REASONS: dict[type, str] = {
-    Precomputed: "whose values you compute, so the model does not hold the vectors",
-    Function: "a Python function, which cannot be written in another language",
 }
 # Largest number of vectors at which the rounding error is estimated.
 _ROUNDING_ROWS = 1000
@@ -183,9 +179,9 @@ def _unwrap(model: Any, caller: str) -> Prepared:
         raise TypeError(f"{caller}: a {type(end).__name__} prepares its rows itself; export it without the pipeline.")
     _expansions(end.transformer if isinstance(end, LinearEnd) else end, caller)  # says first if it is not ours
     count = int(first_step(model).n_features_in_)  # a pipeline asks its first place, even if it is empty
-    features = prepare(before, count, caller)
+    features = StepFeatures(before, count, caller)
     names = next((_names(step) for step in (*before, end) if _names(step)), None)
-    return Prepared(end, features.scaling, names, notes=features.notes(), inputs=features.inputs(count))
+    return Prepared(end, features.scaling, names, notes=features.notes(), inputs=features.inputs())
 
 
 def _check_fitted(model: Any, caller: str) -> None:
@@ -242,9 +238,8 @@ def _sum(expansion: Any, scaler: Standardization, dtype: str, caller: str, owner
 def _check_kernel(kernel: Any, caller: str, owner: str) -> None:
     if type(kernel) not in _KINDS:
         raise ValueError(
-            f"{caller}: this {owner} has the kernel {type(kernel).__name__}, "
-            + _REASONS.get(type(kernel), "which this writer does not know")
-            + f"; fit with one of {', '.join(cls.__name__ for cls in _KINDS)} to export a model."
+            f"{caller}: this {owner} has the kernel {type(kernel).__name__}, which has no form outside of Python; fit "
+            f"with one of {', '.join(cls.__name__ for cls in _KINDS)} to export a model."
         )
     rules = [f"{key}={value!r}" for key, value in kernel.rules.items()]
     if rules:

@@ -18,11 +18,6 @@ from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import Shape, Stored
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) < 60 else type(value).__name__
-
-
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
@@ -56,19 +51,21 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def check_fields(made: Any, stored: Stored) -> None:
-    """Compare fields with their type hints, and arrays with the shapes that their class declared.
-
-    The same letter in a shape is the same number everywhere.
-    """
+    """Compare fields with their type hints, and arrays with the shapes that their class declared."""
+    name = stored.cls.__name__
     for field, hint in _hints(stored.cls).items():
         if not fits(getattr(made, field), hint):
-            raise ValueError(f"{stored.cls.__name__}.{field} is {_short(getattr(made, field))}")
-    sizes: dict[str, int] = {}
-    for field, wanted in stored.shapes.items():
-        value = getattr(made, field)
-        where = f"{stored.cls.__name__}.{field}"
-        if value is None and type(None) in typing.get_args(_hints(stored.cls)[field]):
-            continue
+            raise ValueError(f"{name}.{field} is {getattr(made, field)!r}"[:100])
+    arrays = {field: value for field in stored.shapes if (value := getattr(made, field)) is not None}
+    check_arrays(name, arrays, stored.shapes, {})
+
+
+def check_arrays(
+    owner: str, arrays: dict[str, Any], shapes: dict[str, tuple[Shape, ...]], sizes: dict[str, int]
+) -> None:
+    """Compare arrays with their shapes; the same letter is the same number everywhere, and that of ``sizes``."""
+    for name, value in arrays.items():
+        wanted, where = shapes[name], f"{owner}.{name}"
         if not isinstance(value, np.ndarray) and not (is_sparse(value) and wanted[0].kind == "samples"):
             raise ValueError(f"{where} is not an array")
         shape = next((w for w in wanted if len(w.dims) == value.ndim), wanted[0])

@@ -16,7 +16,7 @@ import numpy as np
 from fewkern.core.scores import ClassScores
 from fewkern.io.c_text import c_number
 from fewkern.io.c_writer import CWriter
-from fewkern.io.plan import Copy, Inputs, Plan, Sum, Vector, scored, values_of
+from fewkern.io.plan import Cell, Inputs, Lookup, Plan, Sum, Vector, scored, values_of
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -120,7 +120,7 @@ def fixed(described: Plan, caller: str) -> Fixed:
     assert bends is not None
     assert coef is not None
     assert factor is not None
-    copies = [] if described.inputs is None else [one for one in described.inputs.parts if isinstance(one, Copy)]
+    cells = () if described.inputs is None else described.inputs.parts
     columns = [_format(knots) for knots, _ in bends]
     shift, exponent = np.array([one[0] for one in columns]), np.array([one[1] for one in columns])
     reach = np.array([np.abs(values).max() for _, values in bends])
@@ -150,7 +150,7 @@ def fixed(described: Plan, caller: str) -> Fixed:
         described.columns,
         shift,
         exponent,
-        _fills(copies, shift, exponent),
+        _fills(cells, shift, exponent),
         tuple((_whole((k - shift[i]) * 2.0 ** exponent[i]), _whole(v * scales[i])) for i, (k, v) in enumerate(bends)),
         _whole(directions / scales * 2.0 ** turn[:, None]),
         turn_shift,
@@ -169,7 +169,7 @@ def fixed(described: Plan, caller: str) -> Fixed:
 
 def _learned(described: Plan, caller: str) -> Sum:
     part = described.sums[0]
-    texts = described.inputs is not None and not all(isinstance(one, Copy) for one in described.inputs.parts)
+    texts = described.inputs is not None and any(isinstance(one, Lookup) for one in described.inputs.parts)
     if texts or not isinstance(part, Sum) or part.bends is None or part.coef is None:
         why = "which takes categories" if texts else "which is not one of them, or has no vectors"
         raise ValueError(
@@ -202,10 +202,10 @@ def _format(knots: Vector) -> tuple[float, int]:
     return float(np.rint(middle * 2.0**moved) * 2.0**-moved), moved
 
 
-def _fills(copies: list[Copy], shift: Vector, exponent: Integers) -> Integers | None:
-    if not copies or any(one.missing is None for one in copies):
+def _fills(cells: tuple[Cell, ...], shift: Vector, exponent: Integers) -> Integers | None:
+    if not cells or any(one.missing is None for one in cells):
         return None
-    return _whole((np.array([one.missing for one in copies]) - shift) * 2.0**exponent)
+    return _whole((np.array([one.missing for one in cells]) - shift) * 2.0**exponent)
 
 
 def _decay(rate: Vector, point: int) -> Decay:
@@ -274,8 +274,12 @@ class FixedWriter(CWriter):
             lines.append(f"  {column}  {less} {by} {2 ** abs(int(own.exponent[i]))}")
         lines.append(f"{self.name}_quantize does that. What lies beyond the ends counts as the ends.")
         missing = "A missing number is -32768." if own.fill is not None else "None may be missing."
-        what = "values" if self.plan.classes is None else "scores"
-        return [*lines, missing, f"out holds {what} times 2^{', 2^'.join(map(str, own.unit))}."]
+        powers = ", 2^".join(map(str, own.unit))
+        out = f"out holds {self._what()} times 2^{powers}: {self.name}_dequantize turns it into {self._what()}."
+        return [*lines, missing, out]
+
+    def _what(self) -> str:
+        return "values" if self.plan.classes is None else "scores"
 
     def _sum(self, part: Sum, i: int) -> None:
         n, own, (m, d_metric) = self.name, self.numbers, part.vectors.shape
@@ -317,8 +321,7 @@ class FixedWriter(CWriter):
         shift, factor = np.zeros(self.plan.n_inputs), np.ones(self.plan.n_inputs)
         shift[list(own.columns)], factor[list(own.columns)] = own.shift, 2.0**own.exponent
         self._copy("quantize", SHIFT=self._floating("shift", shift), FACTOR=self._floating("factor", factor))
-        what = "values" if self.plan.classes is None else "scores"
-        self._copy("dequantize", WHAT=what, UNIT=self._floating("unit", 2.0**-own.unit))
+        self._copy("dequantize", WHAT=self._what(), UNIT=self._floating("unit", 2.0**-own.unit))
 
     def _floating(self, what: str, values: Any) -> str:
         return self._constant("float", what, [[c_number(one, "float") for one in values]], _BYTES["float"])

@@ -215,7 +215,7 @@ void NAME_quantize(const float *x, S *out)
     }
 }
 
-/* VALUES WHAT as they are, to out */
+/* VALUES WHAT as numbers of type float, to out */
 void NAME_dequantize(const T *values, float *out)
 {
     for (int o = 0; o < VALUES; o++) {

@@ -17,9 +17,11 @@ from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.archive import write_atomically
 from fewkern.io.c_text import c_comment
 from fewkern.io.describe import plan
-from fewkern.io.plan import LogSum, Lookup, Plan, Sum
+from fewkern.io.plan import LogSum, Plan, Sum
 
 _LARGEST = float(np.finfo(np.float64).max)
+# What module.js reads of a plan.
+_READ = ("inputs", "bounds", "novelty", "novelty_threshold", "set_threshold")
 
 
 def to_js(
@@ -124,32 +126,18 @@ def _json(found: Any) -> str:
 def _part(part: Sum | LogSum) -> dict[str, Any]:
     found = asdict(part)
     if isinstance(part, LogSum):
-        d = part.vectors.shape[1]
-        found |= {"kind": "log", "limit": square_limit(d, _LARGEST), "lowest": -0.4 * _LARGEST}
-        if part.factor.ndim == 2:
-            found["bound"] = product_bound(part.factor, _LARGEST)
+        found |= {"kind": "log", "limit": square_limit(part.vectors.shape[1], _LARGEST), "lowest": -0.4 * _LARGEST}
+        found |= {"bound": product_bound(part.factor, _LARGEST)} if part.factor.ndim == 2 else {}
     return found
 
 
 def _numbers(described: Plan) -> dict[str, Any]:
-    """The data that ``module.js`` reads."""
-    names = described.feature_names or tuple(f"x{i}" for i in range(described.n_inputs))
-    found: dict[str, Any] = {"columns": names, "texts": {}, "parts": None, "sums": [_part(p) for p in described.sums]}
-    if described.inputs is not None:
-        found["texts"], found["trimmed"], found["parts"] = described.inputs.texts, described.inputs.trimmed, []
-        for part in described.inputs.parts:
-            source = part.source if isinstance(part, Lookup) else part
-            entry: dict[str, Any] = asdict(source)
-            if isinstance(part, Lookup):
-                unknown = [None if np.isnan(one) else float(one) for one in part.unknown]
-                entry |= {"keys": part.keys, "values": part.values, "unknown": unknown}
-            found["parts"].append(entry)
+    """The data that ``module.js`` reads: the plan, with labels as JSON has them, and null where Python refuses."""
+    found = {name: value for name, value in asdict(described).items() if name in _READ}
+    for part in found["inputs"]["parts"] if described.inputs is not None else ():
+        if "unknown" in part:
+            part["unknown"] = [None if np.isnan(one) else one for one in part["unknown"]]
     if described.classes is not None:
         found["labels"] = [json_label(one, "to_js") for one in described.classes.labels]
         found["scores"] = asdict(described.classes.scores)
-    if described.bounds is not None:
-        found["bounds"] = asdict(described.bounds)
-    if described.novelty is not None:
-        found |= {"novelty": _part(described.novelty), "noveltyThreshold": described.novelty_threshold}
-    found["setThreshold"] = described.set_threshold
-    return found
+    return found | {"columns": described.input_names, "sums": [_part(part) for part in described.sums]}

@@ -11,10 +11,10 @@ function inputs(x) {
     throw new RangeError(`expected ${model.columns.length} columns, got ${row.length}`);
   }
   return model.columns.map((name, i) => {
-    const value = row[i], texts = model.texts[i];
+    const value = row[i], texts = model.inputs && model.inputs.texts[i];
     if (value === null || value === undefined) return NaN;
     if (typeof value !== "string") return +value;
-    if (texts !== undefined) return texts.indexOf(model.trimmed ? value.trim() : value);
+    if (texts) return texts.indexOf(model.inputs.trimmed ? value.trim() : value);
     if (value.trim() === "" || value.trim().toLowerCase() === "nan") return NaN;
     if (Number.isNaN(+value)) throw new RangeError(`column ${name}: ${value} is no number`);
     return +value;
@@ -23,8 +23,8 @@ function inputs(x) {
 
 function features(x) {
   const row = inputs(x);
-  if (model.parts === null) return row;
-  return model.parts.flatMap((part) => {
+  if (model.inputs === null) return row;
+  return model.inputs.parts.flatMap((part) => {
     const value = row[part.column];
     const filled = part.missing !== null && Number.isNaN(value) ? part.missing : value;
     if (part.keys === undefined) return [filled];
@@ -124,7 +124,7 @@ function predictProba(x) {
 
 function predictSet(x) {
   const proba = predictProba(x), top = Math.max(...proba);
-  return model.labels.filter((_, c) => 1 - proba[c] <= model.setThreshold || proba[c] === top);
+  return model.labels.filter((_, c) => 1 - proba[c] <= model.set_threshold || proba[c] === top);
 }
 
 function interval(x) {
@@ -141,4 +141,4 @@ function novelty(x) {
   return Math.min(Math.max(left, 0), 1);
 }
 
-const isNovel = (x) => novelty(x) > model.noveltyThreshold;
+const isNovel = (x) => novelty(x) > model.novelty_threshold;

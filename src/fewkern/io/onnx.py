@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.archive import write_atomically
 from fewkern.io.describe import plan
 from fewkern.io.onnx_graph import Graph, Value
-from fewkern.io.plan import ROUNDING, Bounds, Classes, Copy, Inputs, LogSum, Lookup, Number, Plan, Sum, Vector
+from fewkern.io.plan import ROUNDING, Bounds, Cell, Classes, Inputs, LogSum, Lookup, Number, Plan, Sum, Vector
 
 # Up to this many features a squared distance is the sum of squared differences, which loses no digits. Above, the
 # square is expanded into a matrix product, because n x m x d differences would not fit into memory.
@@ -101,18 +100,18 @@ def _features(g: Graph, inputs: Inputs) -> Value:
     """The features that the parts of a pipeline make of its inputs, ``X`` and ``T``."""
     columns = []
     for part in inputs.parts:
-        value = _input(g, inputs, part if isinstance(part, Copy) else part.source)
-        columns.append(value if isinstance(part, Copy) else _looked_up(g, part, value))
+        value = _input(g, inputs, part)
+        columns.append(_looked_up(g, part, value) if isinstance(part, Lookup) else value)
     return g.add("Concat", *columns, axis=1)
 
 
-def _input(g: Graph, inputs: Inputs, source: Copy) -> Value:
+def _input(g: Graph, inputs: Inputs, source: Cell) -> Value:
     """One input as a column of numbers: of ``X``, or the number of a category of ``T``."""
     text = source.column in inputs.texts
     place = sum((column in inputs.texts) == text for column in range(source.column))
     value = g.add("Gather", Value(g, "T" if text else "X"), g.axes(place), axis=1)
     if text:
-        categories = _as_utf8(inputs.texts[source.column])
+        categories = inputs.texts[source.column]
         codes = [float(i) for i in range(len(categories))]
         known: dict[str, Any] = {"keys_strings": categories, "values_floats": codes}
         value = g.as_number(g.add("LabelEncoder", value, domain="ai.onnx.ml", default_float=-1.0, **known))
@@ -284,27 +283,11 @@ def _write_classes(g: Graph, described: Plan, classes: Classes, values: Value) -
 
 
 def _labels(labels: Any) -> Any:
-    """Labels in a type that ONNX has: int64, double, bool or string."""
-    if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max:
-        raise ValueError(
-            f"to_onnx: the label {labels.max()} does not fit into 64 bits with a sign, the largest whole numbers of "
-            "ONNX; use text as labels."
-        )
-    kinds = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
+    """Labels in a type that runtimes know: int64, uint64, double, bool or string."""
+    kinds = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
     if labels.dtype.kind in kinds:
         return labels.astype(kinds[labels.dtype.kind])
-    return np.array(_as_utf8(labels), dtype=object)
-
-
-def _as_utf8(labels: Iterable[Any]) -> list[str]:
-    """The labels as texts, once it is sure that all of them can be written."""
-    texts = [str(label) for label in labels]
-    for text in texts:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise ValueError(f"to_onnx: the label {text!r} cannot be written as UTF-8; rename the class.") from None
-    return texts
+    return np.array([str(label) for label in labels], dtype=object)
 
 
 def _probabilities(g: Graph, link: ClassScores, scores: Value, each: Value) -> Value:

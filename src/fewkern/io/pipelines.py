@@ -8,10 +8,10 @@ take up. After a transformer, a linear model of scikit-learn is another sum over
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -33,11 +33,8 @@ from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import stored_classes
 from fewkern.core.expansion import Standardization
 from fewkern.core.scores import ClassScores
-from fewkern.io.plan import Classes, Copy, Inputs, Lookup, Vector
+from fewkern.io.plan import Cell, Classes, Inputs, Lookup, Vector
 from fewkern.io.steps import LINEAR_CLASSIFIERS, LINEAR_MODELS, SCALERS, column_positions, is_no_step, merges_rare
-
-# An input, or a column of the rows that are looked up by one.
-_Origin: TypeAlias = Copy | tuple[Lookup, int]
 
 
 def identity(count: int) -> Standardization:
@@ -45,46 +42,45 @@ def identity(count: int) -> Standardization:
     return Standardization(np.zeros(count), np.ones(count))
 
 
-def _copies(count: int) -> tuple[_Origin, ...]:
-    return tuple(Copy(i, None) for i in range(count))
-
-
 @dataclass(frozen=True)
+class _Feature:
+    """A feature after some steps: an input, or a column of the rows that one looks up, and its scaling since."""
+
+    origin: Cell
+    column: int = 0
+    """Of the rows, where the origin is a :class:`Lookup`."""
+    shift: float = 0.0
+    factor: float = 1.0
+
+
 class StepFeatures:
-    """The features after some steps: where each comes from, and how it is scaled since."""
+    """The features that steps of a pipeline make of ``count`` inputs; ``caller`` begins the error messages."""
 
-    origins: tuple[_Origin, ...]
-    scaling: Standardization
-    texts: dict[int, tuple[str, ...]]
-    """Categories of the inputs that are texts."""
-    fill: dict[int, str]
-    """What is meant by a text that is missing."""
+    def __init__(self, steps: Iterable[Any], count: int, caller: str) -> None:
+        self.caller = caller
+        self.texts: dict[int, tuple[str, ...]] = {}
+        """Categories of the inputs that are texts."""
+        self.fill: dict[int, str] = {}
+        """What is meant by a text that is missing."""
+        self.copies = [_Feature(Cell(i, None)) for i in range(count)]
+        self.features = functools.reduce(self._after, steps, self.copies)
+        self.origins = [feature.origin for feature in self.features]
+        shift, factor = ([getattr(feature, name) for feature in self.features] for name in ("shift", "factor"))
+        self.scaling = Standardization(np.array(shift, dtype=float), np.array(factor, dtype=float))
 
-    def select(self, columns: Any) -> StepFeatures:
-        """Only these features, in this order."""
-        kept = [int(i) for i in columns]
-        scaling = Standardization(self.scaling.shift[kept], self.scaling.factor[kept])
-        return replace(self, origins=tuple(self.origins[i] for i in kept), scaling=scaling)
-
-    def beside(self, other: StepFeatures) -> StepFeatures:
-        """These features, then those of ``other``."""
-        shift = np.concatenate([self.scaling.shift, other.scaling.shift])
-        factor = np.concatenate([self.scaling.factor, other.scaling.factor])
-        texts, fill = {**self.texts, **other.texts}, {**self.fill, **other.fill}
-        return StepFeatures(self.origins + other.origins, Standardization(shift, factor), texts, fill)
-
-    def inputs(self, count: int) -> Inputs | None:
-        """How ``count`` inputs become the features, or None if they are the features."""
-        if self.origins == _copies(count):
+    def inputs(self) -> Inputs | None:
+        """How the inputs become the features, or None if they are the features."""
+        if self.origins == [feature.origin for feature in self.copies]:
             return None
-        parts: list[Any] = []
-        for table, run in groupby(self.origins, lambda one: None if isinstance(one, Copy) else id(one[0])):
-            own: list[Any] = list(run)
-            if table is not None:  # neighbours that come from the same rows are looked up together
-                rows, columns = own[0][0], [column for _, column in own]
-                own = [replace(rows, values=rows.values[:, columns], unknown=rows.unknown[columns])]
-            parts += own
-        return Inputs(count, tuple(parts), self.texts)
+        parts: list[Cell] = []
+        # neighbours that come from the same rows are looked up together
+        for _, run in groupby(enumerate(self.features), lambda one: _rows_of(*one)):
+            own = [feature for _, feature in run]
+            origin, columns = own[0].origin, [feature.column for feature in own]
+            if isinstance(origin, Lookup):
+                origin = replace(origin, values=origin.values[:, columns], unknown=origin.unknown[columns])
+            parts.append(origin)
+        return Inputs(len(self.copies), tuple(parts), self.texts)
 
     def notes(self) -> tuple[str, ...]:
         """What to do about missing texts."""
@@ -93,141 +89,125 @@ class StepFeatures:
         texts = ", ".join(f"{text!r} (input {i})" for i, text in sorted(self.fill.items()))
         return (f"Missing texts are not handled here: put {texts} in their place.",)
 
-
-def prepare(steps: list[Any], count: int, caller: str) -> StepFeatures:
-    """The features that steps of a pipeline make of ``count`` inputs; ``caller`` begins the error messages."""
-    found = StepFeatures(_copies(count), identity(count), {}, {})
-    for step in steps:
-        found = _after(found, step, caller)
-    return found
-
-
-def _after(features: StepFeatures, step: Any, caller: str) -> StepFeatures:
-    if is_no_step(step):
-        return features
-    if isinstance(step, Pipeline):
-        return functools.reduce(lambda found, inner: _after(found, inner[1], caller), step.steps, features)
-    if isinstance(step, SelectorMixin):
-        return features.select(step.get_support(indices=True))
-    if type(step) in _SCALERS:
-        _refuse(getattr(step, "clip", False), step, "clip=True", caller)
-        own = identity(len(features.origins))
-        given = zip(("shift", "factor"), _SCALERS[type(step)](step))
-        own = replace(own, **{name: np.asarray(value) for name, value in given if value is not None})
-        return replace(features, scaling=features.scaling.then(own))
-    if type(step) in _STEPS:
-        return _STEPS[type(step)](features, step, caller)
-    known = [cls.__name__ for cls in (*_SCALERS, *_STEPS)]
-    raise TypeError(
-        f"{caller}: before the model a pipeline may have {', '.join(known)}, Pipeline and feature selection, got "
-        f"{type(step).__name__}; export the last step alone, and do the steps before it yourself."
-    )
-
-
-def _refuse(wrong: bool, step: Any, setting: str, caller: str) -> None:
-    if wrong:
-        name = type(step).__name__
+    def _after(self, features: list[_Feature], step: Any) -> list[_Feature]:
+        if is_no_step(step):
+            return features
+        if isinstance(step, Pipeline):
+            return functools.reduce(self._after, [inner for _, inner in step.steps], features)
+        if isinstance(step, SelectorMixin):
+            return [features[i] for i in step.get_support(indices=True)]
+        if type(step) in _SCALERS:
+            self._refuse(getattr(step, "clip", False), step, "clip=True")
+            shift, factor = (np.broadcast_to(one, len(features)) for one in _SCALERS[type(step)](step))
+            return [
+                replace(feature, shift=feature.shift + a / feature.factor, factor=feature.factor * b)
+                for feature, a, b in zip(features, shift, factor)
+            ]
+        if type(step) in _STEPS:
+            return _STEPS[type(step)](self, features, step)
+        known = [cls.__name__ for cls in (*_SCALERS, *_STEPS)]
         raise TypeError(
-            f"{caller}: {name} with {setting} has no form outside of Python; fit the pipeline without it, or export "
-            "the last step alone, and do the steps before it yourself."
+            f"{self.caller}: before the model a pipeline may have {', '.join(known)}, Pipeline and feature selection, "
+            f"got {type(step).__name__}; export the last step alone, and do the steps before it yourself."
         )
+
+    def _refuse(self, wrong: bool, step: Any, setting: str) -> None:
+        if wrong:
+            raise TypeError(
+                f"{self.caller}: {type(step).__name__} with {setting} has no form outside of Python; fit the pipeline "
+                "without it, or export the last step alone, and do the steps before it yourself."
+            )
+
+    def _imputed(self, features: list[_Feature], step: SimpleImputer) -> list[_Feature]:
+        """A number in place of NaN, in the units that the input has before the scalers so far."""
+        self._refuse(step.add_indicator, step, "add_indicator=True")
+        marks = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
+        self._refuse(not marks and step.missing_values is not None, step, f"missing_values={step.missing_values!r}")
+        found = []
+        for feature, value in zip(features, step.statistics_):
+            origin = feature.origin
+            if isinstance(value, str):
+                if not isinstance(origin, Lookup):
+                    self.fill.setdefault(origin.column, value)
+            elif np.isnan(value):
+                continue  # a column without a number is dropped
+            elif not isinstance(origin, Lookup) and origin.missing is None:
+                origin = replace(origin, missing=float(feature.shift + float(value) / feature.factor))
+            found.append(replace(feature, origin=origin))
+        return found
+
+    def _encoded(self, features: list[_Feature], step: Any, tables: list[tuple[Vector, Vector]]) -> list[_Feature]:
+        """Tables (values by category, values of an unknown category) in place of the features."""
+        self._refuse(merges_rare(step), step, "min_frequency or max_categories")
+        changed = any(f.shift or f.factor != 1 or isinstance(f.origin, Lookup) for f in features)
+        self._refuse(changed, step, "a scaler or an encoder before it")
+        found = []
+        for feature, categories, (values, unknown) in zip(features, step.categories_, tables):
+            origin, labels = feature.origin, list(categories)
+            if all(isinstance(label, str) for label in labels):
+                self.texts[origin.column] = tuple(labels)
+                keys = np.arange(len(labels), dtype=float)
+            else:
+                numbers = all(isinstance(label, int | float | np.number | np.bool_) for label in labels)
+                keys = np.asarray(labels, dtype=float) if numbers else np.array([np.nan])
+                self._refuse(not np.all(np.isfinite(keys)), step, "categories other than texts and finite numbers")
+            rows = Lookup(origin.column, origin.missing, keys, values, unknown)
+            found += [_Feature(rows, k) for k in range(values.shape[1])]
+        return found
+
+    def _one_hot(self, features: list[_Feature], step: OneHotEncoder) -> list[_Feature]:
+        dropped = [None] * len(step.categories_) if step.drop_idx_ is None else list(step.drop_idx_)
+        tables = []
+        for categories, drop in zip(step.categories_, dropped):
+            values = np.eye(len(categories))
+            values = values if drop is None else np.delete(values, int(drop), axis=1)
+            # an error in Python is "not a number" elsewhere
+            unknown = np.full(values.shape[1], np.nan if step.handle_unknown == "error" else 0.0)
+            tables.append((values, unknown))
+        return self._encoded(features, step, tables)
+
+    def _ordinal(self, features: list[_Feature], step: OrdinalEncoder) -> list[_Feature]:
+        unknown = np.array([step.unknown_value if step.handle_unknown == "use_encoded_value" else np.nan], dtype=float)
+        tables = [(np.arange(len(c), dtype=float)[:, None], unknown) for c in step.categories_]
+        return self._encoded(features, step, tables)
+
+    def _columns(self, features: list[_Feature], step: ColumnTransformer) -> list[_Feature]:
+        """The parts of a ColumnTransformer side by side, in the order of its output."""
+        self._refuse(step.transformer_weights is not None, step, "transformer_weights")
+        found = []
+        for _, part, columns in step.transformers_:
+            own = [features[i] for i in column_positions(step, columns)]
+            if own and not (isinstance(part, str) and part == "drop"):
+                found += self._after(own, part)
+        return found
+
+    def _identity(self, features: list[_Feature], step: FunctionTransformer) -> list[_Feature]:
+        self._refuse(step.func is not None, step, "a function")
+        return features
+
+
+def _rows_of(place: int, feature: _Feature) -> int:
+    """What the features of one table have in common."""
+    return id(feature.origin) if isinstance(feature.origin, Lookup) else -place
 
 
 def _over(scale: Any) -> Any:
-    return None if scale is None else 1.0 / np.asarray(scale)
+    return 1.0 if scale is None else 1.0 / np.asarray(scale)
 
 
+# Shift and factor of scalers.
 _SCALERS: dict[type, Callable[[Any], tuple[Any, Any]]] = {
-    StandardScaler: lambda step: (step.mean_ if step.with_mean else None, _over(step.scale_)),
+    StandardScaler: lambda step: (step.mean_ if step.with_mean else 0.0, _over(step.scale_)),
     MinMaxScaler: lambda step: (-step.min_ / step.scale_, step.scale_),
-    MaxAbsScaler: lambda step: (None, _over(step.scale_)),
-    RobustScaler: lambda step: (step.center_, _over(step.scale_)),
+    MaxAbsScaler: lambda step: (0.0, _over(step.scale_)),
+    RobustScaler: lambda step: (0.0 if step.center_ is None else step.center_, _over(step.scale_)),
 }
-
-
-def _imputed(features: StepFeatures, step: SimpleImputer, caller: str) -> StepFeatures:
-    """A number in place of NaN, in the units that the input has before the scalers so far."""
-    _refuse(step.add_indicator, step, "add_indicator=True", caller)
-    marks = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
-    _refuse(not marks and step.missing_values is not None, step, f"missing_values={step.missing_values!r}", caller)
-    origins, fill, kept = list(features.origins), dict(features.fill), []
-    for i, (origin, value) in enumerate(zip(features.origins, step.statistics_)):
-        if isinstance(value, str):
-            if isinstance(origin, Copy):
-                fill.setdefault(origin.column, value)
-        elif np.isnan(value):
-            continue  # a column without a number is dropped
-        elif isinstance(origin, Copy) and origin.missing is None:
-            own = features.scaling.shift[i] + float(value) / features.scaling.factor[i]
-            origins[i] = replace(origin, missing=float(own))
-        kept.append(i)
-    return replace(features, origins=tuple(origins), fill=fill).select(kept)
-
-
-def _encoded(features: StepFeatures, step: Any, tables: list[tuple[Vector, Vector]], caller: str) -> StepFeatures:
-    """Tables (values by category, values of an unknown category) in place of the features."""
-    _refuse(merges_rare(step), step, "min_frequency or max_categories", caller)
-    scaled = features.scaling.shift.any() or np.any(features.scaling.factor != 1)
-    encoded = not all(isinstance(origin, Copy) for origin in features.origins)
-    _refuse(bool(scaled or encoded), step, "a scaler or an encoder before it", caller)
-    origins: list[_Origin] = []
-    texts, sources = dict(features.texts), cast(tuple[Copy, ...], features.origins)
-    for origin, categories, (values, unknown) in zip(sources, step.categories_, tables):
-        labels = list(categories)
-        if all(isinstance(label, str) for label in labels):
-            texts[origin.column] = tuple(labels)
-            keys = np.arange(len(labels), dtype=float)
-        else:
-            numbers = all(isinstance(label, int | float | np.number | np.bool_) for label in labels)
-            keys = np.asarray(labels, dtype=float) if numbers else np.array([np.nan])
-            _refuse(not np.all(np.isfinite(keys)), step, "categories other than texts and finite numbers", caller)
-        rows = Lookup(origin, keys, values, unknown)
-        origins += [(rows, k) for k in range(values.shape[1])]
-    return StepFeatures(tuple(origins), identity(len(origins)), texts, features.fill)
-
-
-def _one_hot(features: StepFeatures, step: OneHotEncoder, caller: str) -> StepFeatures:
-    dropped = [None] * len(step.categories_) if step.drop_idx_ is None else list(step.drop_idx_)
-    tables = []
-    for categories, drop in zip(step.categories_, dropped):
-        values = np.eye(len(categories))
-        values = values if drop is None else np.delete(values, int(drop), axis=1)
-        # where Python raises an error, other languages get NaN
-        unknown = np.full(values.shape[1], np.nan if step.handle_unknown == "error" else 0.0)
-        tables.append((values, unknown))
-    return _encoded(features, step, tables, caller)
-
-
-def _ordinal(features: StepFeatures, step: OrdinalEncoder, caller: str) -> StepFeatures:
-    unknown = np.array([step.unknown_value if step.handle_unknown == "use_encoded_value" else np.nan], dtype=float)
-    return _encoded(
-        features, step, [(np.arange(len(c), dtype=float)[:, None], unknown) for c in step.categories_], caller
-    )
-
-
-def _columns(features: StepFeatures, step: ColumnTransformer, caller: str) -> StepFeatures:
-    """The parts of a ColumnTransformer side by side, in the order of its output."""
-    _refuse(step.transformer_weights is not None, step, "transformer_weights", caller)
-    found = features.select([])
-    for _, part, columns in step.transformers_:
-        if isinstance(part, str) and part == "drop":
-            continue
-        own = features.select(column_positions(step, columns))
-        found = found.beside(_after(own, part, caller) if own.origins else own)
-    return found
-
-
-def _identity(features: StepFeatures, step: FunctionTransformer, caller: str) -> StepFeatures:
-    _refuse(step.func is not None, step, "a function", caller)
-    return features
-
-
-_STEPS: dict[type, Callable[[StepFeatures, Any, str], StepFeatures]] = {
-    SimpleImputer: _imputed,
-    OneHotEncoder: _one_hot,
-    OrdinalEncoder: _ordinal,
-    ColumnTransformer: _columns,
-    FunctionTransformer: _identity,
+_STEPS: dict[type, Callable[[StepFeatures, list[_Feature], Any], list[_Feature]]] = {
+    SimpleImputer: StepFeatures._imputed,
+    OneHotEncoder: StepFeatures._one_hot,
+    OrdinalEncoder: StepFeatures._ordinal,
+    ColumnTransformer: StepFeatures._columns,
+    FunctionTransformer: StepFeatures._identity,
 }
 
 
@@ -244,19 +224,19 @@ class LinearEnd:
 
     def affine(self, count: int, caller: str) -> tuple[Vector, Vector]:
         """Weights ``(count, n_outputs)`` and offset of the whole, as a function of ``count`` features."""
-        features = prepare(list(self.between), count, caller)
-        if not all(isinstance(origin, Copy) for origin in features.origins):
+        features = StepFeatures(self.between, count, caller)
+        if any(isinstance(origin, Lookup) for origin in features.origins):
             raise TypeError(
                 f"{caller}: between {type(self.transformer).__name__} and the linear model only scalers and "
                 "feature selection have a form outside of Python; fit the pipeline without an encoder."
             )
-        scaling, sources = features.scaling, cast(tuple[Copy, ...], features.origins)
+        scaling = features.scaling
         coef = self.last.coef_.toarray() if is_sparse(self.last.coef_) else self.last.coef_
         weights = np.atleast_2d(np.asarray(coef, dtype=float)).T
         offset = np.broadcast_to(np.asarray(self.last.intercept_, dtype=float), weights.shape[1:])
         whole = np.zeros((count, weights.shape[1]))
         scaled = scaling.factor[:, None] * weights
-        for row, origin in zip(scaled, sources):
+        for row, origin in zip(scaled, features.origins):
             whole[origin.column] += row
         return whole, offset - scaling.shift @ scaled
 

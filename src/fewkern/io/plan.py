@@ -106,7 +106,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Copy:
+class Cell:
     """A feature that is an input, with ``missing`` in place of NaN (None: NaN stays)."""
 
     column: int
@@ -114,10 +114,9 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Lookup:
-    """Features that are row ``k`` of ``values`` where an input is ``keys[k]``, and ``unknown`` for other inputs."""
+class Lookup(Cell):
+    """Features that are row ``k`` of ``values`` where the input is ``keys[k]``, and ``unknown`` for other inputs."""
 
-    source: Copy
     keys: Vector
     values: Vector
     """``(number of keys, number of features)``."""
@@ -130,7 +129,7 @@ class Inputs:
     """How the inputs of a pipeline become the features of its model, one part after the other."""
 
     count: int
-    parts: tuple[Copy | Lookup, ...]
+    parts: tuple[Cell, ...]
     texts: dict[int, tuple[str, ...]]
     """Inputs that are texts, and their categories: number ``k`` stands for the category ``k``."""
     trimmed: bool = False
@@ -178,8 +177,13 @@ class Plan:
         """The input that every feature belongs to."""
         if self.inputs is None:
             return tuple(range(self.n_features))
-        widths = [(one, 1) if isinstance(one, Copy) else (one.source, one.values.shape[1]) for one in self.inputs.parts]
-        return tuple(source.column for source, width in widths for _ in range(width))
+        widths = [part.values.shape[1] if isinstance(part, Lookup) else 1 for part in self.inputs.parts]
+        return tuple(part.column for part, width in zip(self.inputs.parts, widths) for _ in range(width))
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs: those of the fit, or x0, x1, ..."""
+        return self.feature_names or tuple(f"x{i}" for i in range(self.n_inputs))
 
     @property
     def n_values(self) -> int:
@@ -202,8 +206,6 @@ class Shares:
     """``(k, d)``, where the path from them is straight: as ``x`` behind the bends, or as ``z`` where there are none."""
     weights: Vector
     """``(k,)``; they add up to one."""
-    columns: tuple[int, ...]
-    """The input that every feature belongs to."""
     baseline: Vector
     """``(q,)``: mean values over the background."""
 
@@ -223,7 +225,7 @@ def shares(described: Plan, model: Any, caller: str) -> Shares:
     if part.bends is None:  # z is x over the length scale and the root of two, less a middle
         first = np.asarray(to_numpy(own.centers), float)[0]
         centers = part.vectors[0] + (centers - first) * math.sqrt(0.5)
-    return Shares(part, centers, weights, described.columns, weights @ values_of(part, centers))
+    return Shares(part, centers, weights, weights @ values_of(part, centers))
 
 
 def scored(described: Plan, part: Sum) -> Sum:

@@ -35,7 +35,6 @@ State: TypeAlias = dict[str, Any]
 # Limits on nested objects, and on nested pipelines and column transformers; models stay below them. Every level of the
 # second kind makes scikit-learn three times slower, because it asks each step three times for its tags.
 _DEEPEST_OBJECT, _DEEPEST_CONTAINER = 16, 5
-_ENTRIES = {"object": {"state"}, "enum": {"value"}, "sparse": {"shape"}}
 # scikit-learn makes Python objects of the entries of some arrays, a list and a set of them.
 _BYTES_PER_ENTRY = 160
 # The attribute with what a model has learned from, of those that are not part of it.
@@ -259,46 +258,39 @@ class Reader:
 
     def read(self, node: Any) -> Any:
         """The value that a piece of JSON stands for."""
-        if isinstance(node, str):
-            self._budget.charge_text(node)
-        if not isinstance(node, dict):
-            if isinstance(node, list):
-                raise ValueError("a bare list in its header")
-            return node
-        kind: Any = next(iter(node), None)
-        content: Any = node.get(kind)
-        if set(node) != {kind} | _ENTRIES.get(str(kind), set()):
-            raise ValueError(f"an unknown entry {kind!r} in its header")
-        if kind == "array":
-            self._budget.charge_array(self._arrays[content])
-            return self._arrays[content]
-        if kind == "list":
-            return [self.read(v) for v in content]
-        if kind == "tuple":
-            return tuple(self.read(v) for v in content)
-        if kind == "dict":
-            return {self.read(k): self.read(v) for k, v in content}
-        if kind == "strings":
-            return self._strings(content)
-        if kind == "sparse":
-            return self._sparse({name: self.read(part) for name, part in content.items()}, node["shape"])
-        if kind == "enum":
-            return self.make(content, {"value": node["value"]})
-        if kind == "object":
-            return self._object(content, node["state"])
-        raise ValueError(f"an unknown entry {kind!r} in its header")
-
-    def _strings(self, items: Any) -> np.ndarray[Any, Any]:
-        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-            raise ValueError("texts that are not texts")
-        array = np.empty(len(items), dtype=object)
-        array[:] = [self.read(item) for item in items]
-        return array
+        match node:
+            case str():
+                self._budget.charge_text(node)
+                return node
+            case None | bool() | int() | float():
+                return node
+            case {"array": name}:
+                self._budget.charge_array(self._arrays[name])
+                return self._arrays[name]
+            case {"list": items}:
+                return [self.read(item) for item in items]
+            case {"tuple": items}:
+                return tuple(self.read(item) for item in items)
+            case {"dict": pairs}:
+                return {self.read(key): self.read(value) for key, value in pairs}
+            case {"strings": items}:
+                array = np.empty(len(items), dtype=object)
+                array[:] = [self.read(str(item)) for item in items]
+                return array
+            case {"sparse": parts, "shape": shape}:
+                return self._sparse({name: self.read(part) for name, part in parts.items()}, shape)
+            case {"enum": name, "value": value}:
+                return self.make(name, {"value": value})
+            case {"object": name, "state": state}:
+                return self._object(name, state)
+        raise ValueError("an unknown entry in its header")
 
     def _sparse(self, parts: State, shape: Any) -> Any:
-        _check_sparse(parts, shape)
         self._budget.check_columns(shape[1], sparse=True)
-        return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
+        made = sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
+        # the compiled code of SciPy trusts its row and column numbers: a wrong one reads memory that is not its own
+        made.check_format(full_check=True)
+        return made
 
     def _object(self, name: Any, state: Any) -> Any:
         container = name in CONTAINERS
@@ -344,23 +336,3 @@ def _n_entries(value: Any) -> int:
     if isinstance(value, tuple):
         return sum(map(_n_entries, value))
     return value.size if isinstance(value, np.ndarray) else 0
-
-
-def _check_sparse(parts: dict[str, Any], shape: Any) -> None:
-    """Raise a ValueError if these are not the parts of a sparse matrix of that shape.
-
-    The compiled code of SciPy trusts its row and column numbers: a wrong one reads memory that is not its own.
-    """
-    data, columns, starts = (parts[name] for name in ("data", "indices", "indptr"))
-    if not (isinstance(shape, list) and len(shape) == 2 and all(type(n) is int and n >= 0 for n in shape)):
-        raise ValueError("a sparse matrix without a shape")
-    if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, columns, starts)):
-        raise ValueError("a sparse matrix without its parts")
-    if data.dtype.kind not in "fiub" or any(p.dtype not in (np.int32, np.int64) for p in (columns, starts)):
-        raise ValueError("a sparse matrix of another type")
-    if len(starts) != shape[0] + 1 or len(data) != len(columns):
-        raise ValueError("a sparse matrix whose parts do not have the right lengths")
-    if starts[0] != 0 or starts[-1] != len(data) or np.any(starts[1:] < starts[:-1]):
-        raise ValueError("a sparse matrix whose rows overlap")
-    if len(columns) and (columns.min() < 0 or columns.max() >= shape[1]):
-        raise ValueError("a sparse matrix with entries outside of its columns")

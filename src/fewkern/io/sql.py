@@ -118,18 +118,20 @@ def _number(value: float) -> str:
     return f"({text})" if value < 0 else text
 
 
-def _name(text: str) -> str:
+def _quoted(text: str, mark: str) -> str:
     if "\0" in text:
-        raise ValueError(f"to_sql: the column {text!r} holds a NUL, which no name in SQL can; rename it.")
-    return '"' + text.replace('"', '""') + '"'
+        raise ValueError(f"to_sql: {text!r} holds a NUL, which ends a text in SQL; rename it.")
+    return mark + text.replace(mark, 2 * mark) + mark
+
+
+def _name(text: str) -> str:
+    return _quoted(text, '"')
 
 
 def _literal(value: Any) -> str:
     """A label or a category."""
     if isinstance(value, str):
-        if "\0" in value:
-            raise ValueError(f"to_sql: {value!r} holds a NUL, which ends a text in SQL; rename it.")
-        return "'" + value.replace("'", "''") + "'"
+        return _quoted(value, "'")
     return repr(int(value)) if isinstance(value, int) else _number(value)
 
 
@@ -174,7 +176,7 @@ class _Chain:
 
 def _expression(described: Plan, output: str, number: int | None) -> str:
     chain = _Chain()
-    names = described.feature_names or tuple(f"x{i}" for i in range(described.n_inputs))
+    names = described.input_names
     if described.inputs is None:
         u = chain.step("u", [_if_there(name, _cell(name)) for name in names])
     else:
@@ -212,12 +214,10 @@ def _features(inputs: Inputs, names: tuple[str, ...]) -> list[str]:
     """Expressions of the features, from cells."""
     found: list[str] = []
     for part in inputs.parts:
-        source = part.source if isinstance(part, Lookup) else part
-        texts = inputs.texts.get(source.column)
-        name = names[source.column]
+        texts, name = inputs.texts.get(part.column), names[part.column]
         cell = (f"TRIM({_name(name)})" if inputs.trimmed else _name(name)) if texts else _cell(name)
-        if source.missing is not None:
-            missing = _literal(texts[int(source.missing)]) if texts else _number(source.missing)
+        if part.missing is not None:
+            missing = _literal(texts[int(part.missing)]) if texts else _number(part.missing)
             cell = f"COALESCE({cell}, {missing})"
         if not isinstance(part, Lookup):
             found.append(_if_there(name, cell))

@@ -59,7 +59,7 @@ _NUMBERS = "fiu"
 
 def is_no_step(step: object) -> bool:
     """Whether a place in a pipeline is empty: None or "passthrough"."""
-    return step is None or (isinstance(step, str) and step == "passthrough")
+    return step in (None, "passthrough")
 
 
 def merges_rare(encoder: Any) -> bool:
@@ -67,32 +67,30 @@ def merges_rare(encoder: Any) -> bool:
     return encoder.min_frequency is not None or encoder.max_categories is not None
 
 
-def _plain(columns: Any) -> Any:
-    """The columns of a remainder are a list that warns of changes to come, in some versions of scikit-learn."""
-    return columns.data if isinstance(columns, UserList) else columns
+def _listed(columns: Any) -> list[Any]:
+    """Columns as a list: the ends of a slice, or one name, number or truth value after the other."""
+    if isinstance(columns, slice):
+        return [columns.start, columns.stop]
+    # the columns of a remainder are a list that warns of changes to come, in some versions of scikit-learn
+    return list(np.atleast_1d(columns.data if isinstance(columns, UserList) else columns))
 
 
 def _by_name(columns: Any) -> bool:
     """Whether a ColumnTransformer names these columns by texts."""
-    columns = _plain(columns)
-    if isinstance(columns, slice):
-        return isinstance(columns.start, str) or isinstance(columns.stop, str)
-    return isinstance(columns, str) or any(isinstance(column, str) for column in columns)
+    return any(isinstance(column, str) for column in _listed(columns))
 
 
 def column_positions(step: ColumnTransformer, columns: Any) -> Sequence[int]:
     """Positions of columns that are given as a list or a slice of names or numbers, a mask, one name or one number."""
-    names, columns = list(getattr(step, "feature_names_in_", ())), _plain(columns)
-    if isinstance(columns, str | int):
-        columns = [columns]
+    names, places = list(getattr(step, "feature_names_in_", ())), range(step.n_features_in_)
     if isinstance(columns, slice):
         start = names.index(columns.start) if isinstance(columns.start, str) else columns.start
         # a slice of names includes the last one
         stop = names.index(columns.stop) + 1 if isinstance(columns.stop, str) else columns.stop
-        return range(step.n_features_in_)[start : stop : columns.step]
-    if any(isinstance(column, str) for column in columns):
-        return [names.index(column) for column in columns]
-    return [int(i) for i in np.arange(step.n_features_in_)[np.asarray(columns)]] if len(columns) else []
+        return places[start : stop : columns.step]
+    if _by_name(columns):
+        return [names.index(column) for column in _listed(columns)]
+    return [int(i) for i in np.array(places)[_listed(columns)]]
 
 
 def _refuse(wrong: bool, step: Any, setting: str) -> None:
@@ -110,24 +108,15 @@ def _defaults(cls: type) -> Content:
 def _head(step: Any, *own: str) -> Content:
     """The common part of every step: settings other than the defaults, names of the features, type of the output."""
     defaults = _defaults(type(step))
-    settings = {
-        name: _dtype_name(step, value) if name == "dtype" else value
-        for name, value in step.get_params(deep=False).items()
-        if name not in (*own, *_NOT_WRITTEN) and not _same(value, defaults[name])
-    }
-    for name, value in settings.items():
-        _refuse(not _is_plain(value), step, f"{name}={value!r}")
     return {
-        "settings": settings,
+        "settings": {
+            name: _dtype_name(step, value) if name == "dtype" else value
+            for name, value in step.get_params(deep=False).items()
+            if name not in (*own, *_NOT_WRITTEN) and repr(value) != repr(defaults[name])
+        },
         "names": getattr(step, "feature_names_in_", None),
         "output": getattr(step, "_sklearn_output_config", {}).get("transform"),
     }
-
-
-def _same(value: Any, default: Any) -> bool:
-    if isinstance(value, float) and isinstance(default, float):
-        return value == default or (np.isnan(value) and np.isnan(default))
-    return type(value) is type(default) and np.ndim(value) == 0 and bool(value == default)
 
 
 def _dtype_name(step: Any, value: Any) -> str:
@@ -136,20 +125,11 @@ def _dtype_name(step: Any, value: Any) -> str:
     return dtype.name
 
 
-def _is_plain(value: Any) -> bool:
-    """Numbers, texts, and lists of them."""
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return all(_is_plain(part) for pair in value.items() for part in pair)
-    return value is None or isinstance(value, (bool, int, float, str, np.generic, np.ndarray))
-
-
 def _made(cls: Any, content: Content, **own: Any) -> Any:
     """An unfitted step with the settings of a file."""
     settings = content["settings"]
     known = set(_defaults(cls)) - _NOT_WRITTEN - set(own)
-    if not isinstance(settings, dict) or not set(settings) <= known or not all(map(_is_plain, settings.values())):
+    if not set(settings) <= known:
         raise ValueError(f"this scikit-learn has no {cls.__name__} with the settings {settings!r}"[:150])
     if "dtype" in settings:
         dtype = np.dtype(str(settings["dtype"]))
@@ -166,8 +146,8 @@ def _named(made: Any, content: Content) -> Any:
     """A step that knows the names of its features, if the file has some."""
     names = content["names"]
     if names is not None:
-        _expect(isinstance(names, np.ndarray) and names.shape == (made.n_features_in_,), made, "feature_names_in_")
-        _expect(_is_texts(names) and len(set(names)) == len(names), made, "feature_names_in_")
+        right = names.shape == (made.n_features_in_,) and names.dtype == object and len(set(names)) == len(names)
+        _expect(right, made, "feature_names_in_")
         made.feature_names_in_ = names
     return made
 
@@ -177,13 +157,9 @@ def _expect(right: bool, made: Any, what: str) -> None:
         raise ValueError(f"{type(made).__name__}.{what} is none that scikit-learn could have learned")
 
 
-def _is_texts(array: Any) -> bool:
-    return array.dtype == object and all(isinstance(item, str) for item in array)
-
-
 def _texts_or_numbers(values: Any, step: Any, otherwise: str) -> Any:
     """The same array; numbers that came as Python objects become an array of numbers."""
-    if values.dtype != object or _is_texts(values):
+    if values.dtype != object or all(isinstance(value, str) for value in values):
         return values
     _refuse(not all(isinstance(value, (bool, int, float, np.number)) for value in values), step, otherwise)
     return np.array(list(values))
@@ -199,13 +175,8 @@ def _write_imputer(step: SimpleImputer) -> Content:
 
 
 def _make_imputer(cls: Any, content: Content) -> Any:
-    made, statistics = _made(cls, content), content["statistics"]
+    made = _made(cls, content).fit(content["statistics"][None, :])
     _expect(not made.add_indicator, made, "add_indicator")
-    _expect(isinstance(statistics, np.ndarray) and statistics.ndim == 1 and len(statistics) > 0, made, "statistics_")
-    _expect(statistics.dtype.kind in _NUMBERS or _is_texts(statistics), made, "statistics_")
-    _expect(statistics.dtype.kind != "f" or not np.isinf(statistics).any(), made, "statistics_")
-    made.fit(statistics[None, :])
-    made.statistics_ = statistics
     return _named(made, content)
 
 
@@ -221,8 +192,8 @@ def _write_encoder(step: Any) -> Content:
 
 def _make_encoder(cls: Any, content: Content) -> Any:
     categories = content["categories"]
-    if not isinstance(categories, tuple) or not categories or not all(map(_is_categories, categories)):
-        raise ValueError(f"{cls.__name__}.categories_ are not lists of different values")
+    for values in categories:  # the order of numbers is only checked in a column of numbers
+        OrdinalEncoder(categories=[values]).fit(values[:, None])
     made = _made(cls, content, categories=[list(values) for values in categories])
     _expect(not merges_rare(made), made, "min_frequency")
     row = np.empty((1, len(categories)), dtype=object)
@@ -232,17 +203,6 @@ def _make_encoder(cls: Any, content: Content) -> Any:
     if not content["given"]:
         made.categories = "auto"
     return _named(made, content)
-
-
-def _is_categories(values: Any) -> bool:
-    """Texts or numbers in one dimension, none of them twice, numbers in order."""
-    if not isinstance(values, np.ndarray) or values.ndim != 1 or not len(values):
-        return False
-    if values.dtype.kind == "U" or _is_texts(values):
-        return len(set(values)) == len(values)
-    # a missing value is a category too, the last one
-    numbers = values[:-1] if values.dtype.kind == "f" and np.isnan(values[-1]) else values
-    return values.dtype.kind in "biuf" and bool(np.all(np.isfinite(numbers)) and np.all(numbers[1:] > numbers[:-1]))
 
 
 # ColumnTransformer and feature selection
@@ -281,55 +241,29 @@ def _write_selected(step: Any) -> Content:
 
 def _make_columns(cls: Any, content: Content) -> Any:
     parts, d = content["parts"], content["n_features"]
-    if not isinstance(parts, tuple) or type(d) is not int or not all(_is_part(part, d) for part in parts):
-        raise ValueError("ColumnTransformer.transformers_ are not names, steps and columns")
     # every column is in one of the parts, so a short file cannot name a huge number of columns
-    if d < 1 or len({place for _, _, places, _ in parts for place in places}) != d:
+    found = sorted({place for _, _, places, _ in parts for place in places})
+    if len(found) != d or found != list(range(len(found))):
         raise ValueError(f"ColumnTransformer.n_features_in_ is {d}")
-    rest = [part for part in parts if part[0] == "remainder"]
-    shown = [part for part in parts if part[0] != "remainder"]
-    if content["rest"] not in ("drop", "passthrough"):
-        raise ValueError("ColumnTransformer.remainder is neither dropped nor passed")
     # every step is put in its place after the fit
-    stubs = [(name, step if isinstance(step, str) else "passthrough", places) for name, step, places, _ in shown]
-    made = _made(cls, content, transformers=stubs, remainder=content["rest"])
+    stubs = [(name, step if isinstance(step, str) else "passthrough", places) for name, step, places, _ in parts]
+    shown = [stub for stub in stubs if stub[0] != "remainder"]
+    made = _made(cls, content, transformers=shown, remainder=content["rest"])
+    _expect(made.remainder in ("drop", "passthrough"), made, "remainder")
     # a text would be a format, and a format can ask for names of any length
     _expect(type(made.verbose_feature_names_out) is bool, made, "verbose_feature_names_out")
     made.fit(np.zeros((1, d)))
     _named(made, content)
     fitted = {name: step for name, step, _ in made.transformers_}
-    _expect(set(fitted) == {name for name, *_ in parts}, made, "transformers_")
-    steps = [
-        (name, fitted[name] if isinstance(step, str) else step, _columns(made, places, named))
-        for name, step, places, named in parts
-    ]
-    made.transformers_ = steps
-    made.transformers = [
-        (name, step, columns) for (name, step, _, _), (_, _, columns) in zip(parts, steps) if name != "remainder"
-    ]
-    if rest and not isinstance(rest[0][1], str):
-        made.remainder = rest[0][1]
-    _expect(type(content["sparse"]) is bool, made, "sparse_output_")
-    made.sparse_output_ = content["sparse"]
-    for ends in content["places"].values():
-        right = isinstance(ends, tuple) and len(ends) == 2 and all(type(end) is int and end >= 0 for end in ends)
-        _expect(right, made, "output_indices_")
+    columns = [list(made.feature_names_in_[places]) if named else places for _, _, places, named in parts]
+    given = [(name, step, own) for (name, step, _, _), own in zip(parts, columns)]
+    made.transformers_ = [(name, fitted[name] if isinstance(step, str) else step, own) for name, step, own in given]
+    made.transformers = [part for part in given if part[0] != "remainder"]
+    rest = [step for name, step, _ in given if name == "remainder" and not isinstance(step, str)]
+    made.remainder = rest[0] if rest else content["rest"]
+    made.sparse_output_ = bool(content["sparse"])
     made.output_indices_ = {name: slice(*ends) for name, ends in content["places"].items()}
     return made
-
-
-def _is_part(part: Any, d: Any) -> bool:
-    if not (isinstance(part, tuple) and len(part) == 4):
-        return False
-    name, step, places, named = part
-    right = isinstance(name, str) and type(named) is bool and isinstance(places, list)
-    right = right and (step in ("drop", "passthrough") if isinstance(step, str) else hasattr(step, "transform"))
-    return right and all(type(place) is int and 0 <= place < d for place in places)
-
-
-def _columns(made: ColumnTransformer, places: list[int], named: bool) -> list[Any]:
-    _expect(not named or hasattr(made, "feature_names_in_"), made, "transformers_")
-    return [made.feature_names_in_[place] for place in places] if named else places
 
 
 # Linear models
@@ -341,17 +275,12 @@ def _write_linear(step: Any) -> Content:
 
 
 def _make_linear(cls: Any, content: Content) -> Any:
-    made, coef, intercept = _made(cls, content), content["coef"], np.asarray(content["intercept"])
-    _expect(isinstance(coef, np.ndarray) and coef.dtype.kind == "f" and coef.ndim in (1, 2), made, "coef_")
-    _expect(coef.shape[-1] > 0 and bool(np.all(np.isfinite(coef))), made, "coef_")
-    _expect(intercept.dtype.kind in _NUMBERS and bool(np.all(np.isfinite(intercept))), made, "intercept_")
-    _expect(intercept.ndim == 0 or intercept.shape in (coef.shape[:-1], (1,)), made, "intercept_")
+    made, coef, classes = _made(cls, content), content["coef"], content["classes"]
+    _expect(np.shape(content["intercept"]) in ((), (1,), coef.shape[:-1]), made, "intercept_")
     made.coef_, made.intercept_, made.n_features_in_ = coef, content["intercept"], coef.shape[-1]
     if cls in LINEAR_CLASSIFIERS:
-        made.classes_ = content["classes"]
-        _expect(isinstance(made.classes_, np.ndarray) and made.classes_.ndim == 1, made, "classes_")
-        rows = len(made.classes_) if len(made.classes_) > 2 else 1
-        _expect(coef.ndim == 2 and len(coef) == rows, made, "coef_")
+        made.classes_ = classes
+        _expect(coef.shape[:-1] == (len(classes) if len(classes) > 2 else 1,), made, "coef_")
     return _named(made, content)
 
 
@@ -371,14 +300,10 @@ def written(step: Any) -> tuple[str, Content] | None:
     if isinstance(step, SelectorMixin):
         # the function or the model that chose the features is not part of the result
         return "ColumnTransformer", _write_selected(step)
-    cls, write, _ = STEPS.get(type(step).__name__, (None, None, None))
-    return (type(step).__name__, write(step)) if write is not None and cls is type(step) else None
+    return next(((cls.__name__, write(step)) for cls, write, _ in _LEARNED if cls is type(step)), None)
 
 
 def _check_pipeline(pipeline: Pipeline) -> None:
-    steps = pipeline.steps
-    if not isinstance(steps, list) or not all(isinstance(s, tuple) and len(s) == 2 for s in steps):
-        raise ValueError("Pipeline.steps is not a list of names and steps")
     # a folder named here would be unpickled from by the next fit
     if pipeline.memory is not None:
         raise ValueError("Pipeline.memory must be None in a file; set it again after loading")

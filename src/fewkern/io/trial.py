@@ -12,19 +12,18 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import is_sparse
-from fewkern.arrays.storable import Stored
+from fewkern.arrays.storable import Shape, Stored, floats, samples
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.archive import Budget
-from fewkern.io.fields import check_fields, fits
+from fewkern.io.fields import check_arrays, check_fields, fits
 from fewkern.io.steps import column_positions, is_no_step
 from fewkern.learn.batches import Sums, same_basis, sums_before
 from fewkern.learn.fitting import LearningEstimator
@@ -40,6 +39,17 @@ _TRIAL_ROWS = 4
 _HEADROOM = 1e-8
 # What set_output can have said.
 _OUTPUTS = [{"transform": kind} for kind in ("default", "pandas", "polars")]
+# Arrays that an estimator keeps beside its functions: ``m`` vectors, ``d`` features.
+_ARRAYS: dict[str, tuple[Shape, ...]] = {"vectors_": (samples("m", "k"),), "_importances": (floats("d"),)}
+# Methods that not every model can answer, and what they are asked: few held-out samples are enough for one half.
+_PROMISES: dict[str, dict[str, float]] = {
+    "predict_set": {"coverage": 0.5},
+    "predict_interval": {"coverage": 0.5},
+    "predict_quantile": {"q": 0.5},
+    "predict_std": {},
+    "novelty": {},
+    "novelty_pvalue": {},
+}
 
 
 def is_fitted(model: Any) -> bool:
@@ -79,25 +89,24 @@ def _is_ours(model: Any) -> bool:
 def try_model(model: BaseEstimator, budget: Budget) -> None:
     """Call every method of a fitted model on a few samples; its results must be finite and have the right shapes."""
     name = type(model).__name__
-    model.get_params(deep=False)
-    if _is_ours(model) and hasattr(model, "_parameter_constraints"):
+    if _is_ours(model):
         model._validate_params()
     if not is_fitted(model):
         return
     classes = getattr(model, "classes_", None)
     if classes is not None and (not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2):
         raise ValueError(f"{name}.classes_ is not a list of classes")
-    _check_vectors(model)
-    samples, tried = _trial_samples(model, budget), _without_names(model)
+    rows, tried = _trial_samples(model, budget), _without_names(model)
+    kept = {attribute: value for attribute in _ARRAYS if (value := vars(model).get(attribute)) is not None}
+    check_arrays(name, kept, _ARRAYS, {"m": vars(model).get("n_vectors_", 0), "d": rows.shape[1]})
     # one row first: with several, wrong shapes may broadcast to right ones
-    for X in (samples[:1], samples):
+    for X in (rows[:1], rows):
         try_methods(tried, X)
         if hasattr(tried, "transform"):
             _try_transform(tried, X)
-    _try_table(model, samples)
-    _check_importances(tried)
+    _try_table(model, rows)
     if isinstance(tried, LearningEstimator):
-        _try_learning(tried, samples[:1])
+        _try_learning(tried, rows[:1])
 
 
 def try_methods(model: Any, X: Any) -> None:
@@ -113,15 +122,10 @@ def try_methods(model: Any, X: Any) -> None:
                 raise ValueError(f"{name}.{method} has the shape {answer.shape} for {len(classes)} classes")
     if hasattr(model, "predict_log_proba"):
         model.predict_log_proba(X)
-    # few held-out samples are enough for a coverage or a rate of false alarms of one half
-    _try_promise(model, "predict_set", n, X, coverage=0.5)
-    _try_promise(model, "predict_interval", n, X, coverage=0.5)
+    for method, given in _PROMISES.items():
+        _try_promise(model, method, n, X, **given)
     if hasattr(model, "predict_quantile"):  # a density has another cdf
-        _try_promise(model, "predict_quantile", n, X, q=0.5)
-        _try_promise(model, "predict_std", n, X)
         _try_promise(model, "cdf", n, X, y=0.0)
-    _try_promise(model, "novelty", n, X)
-    _try_promise(model, "novelty_pvalue", n, X)
     _try_promise(model, "novelty_threshold", 1, false_alarms=0.5)
     outputs = max(getattr(getattr(model, "expansion_", None), "n_outputs", 1), 0 if classes is None else len(classes))
     if hasattr(model, "explain") and n == 1 and X.shape[1] * outputs <= _MOST_SHARES:
@@ -146,22 +150,22 @@ def _try_learning(model: LearningEstimator, X: Any) -> None:
     check_answer(function(X), X.shape[0], f"{type(model).__name__}.merge")
 
 
-def _try_promise(model: Any, method: str, n: int, *samples: Any, **given: float) -> None:
-    """Call a method that some models do not support: their error begins with the name of the class."""
+def _try_promise(model: Any, method: str, n: int, *asked: Any, **given: float) -> Any:
+    """The answer of a method that some models do not support: their error begins with the name of the class."""
     if not hasattr(model, method):
-        return
+        return None
     own = {type(one).__name__ for one in (model, getattr(model, "estimator_", model))}
-    where = f"{type(model).__name__}.{method}"
     try:
-        answer = getattr(model, method)(*samples, **given)
+        answer = getattr(model, method)(*asked, **given)
     except (ValueError, AttributeError) as error:
         if not str(error).startswith(tuple(own)):
             raise
-        return
-    answer = np.atleast_1d(answer.values if method == "explain" else answer)
-    _check_finite(answer, n, where)
+        return None
+    answer, where = np.atleast_1d(answer.values if method == "explain" else answer), f"{type(model).__name__}.{method}"
+    check_answer(answer, n, where)
     if method == "predict_interval" and not np.all(answer[..., 0] <= answer[..., 1]):
         raise ValueError(f"{where} gives a lower bound above the upper one")
+    return answer
 
 
 def try_function(function: Any, budget: Budget) -> None:
@@ -175,16 +179,13 @@ def try_function(function: Any, budget: Budget) -> None:
         budget.check_columns(d)
     samples = vectors[:_TRIAL_ROWS] if m else np.ones((1, d))
     for X in (samples[:1], samples):
-        values = function(X)
-        _check_finite(values, X.shape[0], f"{name}()")
-        if values.shape != (X.shape[0], function.n_outputs):
-            raise ValueError(f"{name}() gives the shape {values.shape}")
+        check_answer(function(X), X.shape[0], f"{name}()")
     if isinstance(function, KernelMixture):
         for part in (function, function.marginal([0])):
-            _check_finite(part.mean(), part.vectors.shape[1], f"{name}.mean")
-            _check_finite(part.sample(1, 0), 1, f"{name}.sample")
+            check_answer(part.mean(), part.vectors.shape[1], f"{name}.mean")
+            check_answer(part.sample(1, 0), 1, f"{name}.sample")
         if function.transform.ndim == 1 or d == 1:
-            _check_finite(function.cdf(samples), samples.shape[0], f"{name}.cdf")
+            check_answer(function.cdf(samples), samples.shape[0], f"{name}.cdf")
 
 
 def _try_table(model: Any, samples: Any) -> None:
@@ -202,61 +203,19 @@ def _try_table(model: Any, samples: Any) -> None:
             getattr(model, method)(table)
 
 
-def _check_vectors(model: Any) -> None:
-    """``vectors_`` is finite and has ``n_vectors_`` rows."""
-    name, vectors = type(model).__name__, vars(model).get("vectors_")
-    if vectors is None:
-        return
-    if not (isinstance(vectors, np.ndarray) or is_sparse(vectors)):
-        raise ValueError(f"{name}.vectors_ is not an array")
-    if vectors.ndim != 2 or vars(model).get("n_vectors_") != vectors.shape[0]:
-        raise ValueError(f"{name}.vectors_ has the shape {vectors.shape}")
-    entries = vectors.data if is_sparse(vectors) else vectors
-    if entries.dtype.kind not in "fiu" or not np.all(np.isfinite(entries)):
-        raise ValueError(f"{name}.vectors_ holds NaN or infinity, or no numbers")
-
-
-def _check_importances(model: Any) -> None:
-    found = vars(model).get("_importances")
-    if found is None:
-        return
-    if not isinstance(found, np.ndarray) or found.shape != (model.n_features_in_,) or found.dtype.kind != "f":
-        raise ValueError(f"{type(model).__name__}.feature_importances_ is not one number per feature")
-    _check_finite(found, len(found), f"{type(model).__name__}.feature_importances_")
-
-
 def _try_transform(model: Any, X: Any) -> None:
     name, n = type(model).__name__, X.shape[0]
     features = model.transform(X)
     check_answer(features, n, f"{name}.transform")
     if features.shape[1] != getattr(model, "_n_features_out", features.shape[1]):
         raise ValueError(f"{name}.transform has {features.shape[1]} columns")
-    if hasattr(model, "inverse_transform") and not _imputes(model):
-        try:
-            back = model.inverse_transform(features)
-        except ValueError as error:
-            # not every kernel has a way back; the model says so in its own name
-            if not str(error).startswith(name):
-                raise
-        else:
-            check_answer(back, n, f"{name}.inverse_transform")
-            if back.shape != X.shape:
-                raise ValueError(f"{name}.inverse_transform has {back.shape[1]} columns")
-
-
-def _imputes(model: Any) -> bool:
-    """Whether a step replaces missing numbers, so that its inverse cannot restore them."""
-    return isinstance(model, SimpleImputer) or any(_imputes(step) for _, step in getattr(model, "steps", ()))
+    back = _try_promise(model, "inverse_transform", n, features) if _is_ours(model) else None
+    if back is not None and back.shape != X.shape:
+        raise ValueError(f"{name}.inverse_transform has {back.shape[1]} columns")
 
 
 def check_answer(answer: Any, n: int, where: str) -> None:
     """Raise a ValueError unless an answer has ``n`` rows of finite numbers, or of labels."""
-    if answer.ndim > 2:
-        raise ValueError(f"{where} gives the shape {answer.shape}")
-    _check_finite(answer, n, where)
-
-
-def _check_finite(answer: Any, n: int, where: str) -> None:
     if answer.shape[:1] != (n,):
         raise ValueError(f"{where} gives the shape {answer.shape}")
     entries = answer.data if is_sparse(answer) else answer
@@ -266,24 +225,20 @@ def _check_finite(answer: Any, n: int, where: str) -> None:
 
 def _trial_samples(model: Any, budget: Budget) -> Any:
     """A few of the model's own vectors; where these are not samples, one row of ones."""
-    first, vectors = first_step(model), getattr(_last_step(model), "vectors_", None)
-    d: Any = first.n_features_in_
-    if type(d) is not int or d < 1:
-        raise ValueError(f"{type(model).__name__}.n_features_in_ is {d!r}")
-    names = getattr(first, "feature_names_in_", None)
-    if names is not None and (not isinstance(names, np.ndarray) or names.shape != (d,)):
+    first = first_step(model)
+    vectors: Any = getattr(_last_step(model), "vectors_", None)
+    d, names = first.n_features_in_, getattr(first, "feature_names_in_", None)
+    if names is not None and np.shape(names) != (d,):
         raise ValueError(f"{type(model).__name__}.feature_names_in_ does not name {d} features")
-    own: Any = vectors if first is model and getattr(vectors, "shape", (0, 0))[1:] == (d,) else None
-    if own is not None and own.shape[0] and (is_sparse(own) or own.dtype.kind == "f"):
-        return own[:_TRIAL_ROWS]
-    encodes = isinstance(first, (ColumnTransformer, OneHotEncoder, OrdinalEncoder, SimpleImputer))
-    if is_sparse(vectors) and not encodes:
+    own = first is model and getattr(vectors, "shape", ())[1:] == (d,)
+    if own and vectors.shape[0] and vectors.dtype.kind == "f":
+        return vectors[:_TRIAL_ROWS]
+    categories = _categories(model, d)
+    if is_sparse(vectors) and not categories:
         budget.check_columns(d, sparse=True)
         return sp.csr_array((1, d))
     budget.check_columns(d)
-    categories = _categories(model, d)
-    texts = any(isinstance(category, str) for category in categories.values())
-    row = np.full((1, d), 1.0, dtype=object if texts else float)
+    row = np.full((1, d), 1.0, dtype=object)
     for place, category in categories.items():
         row[0, place] = category
     return row

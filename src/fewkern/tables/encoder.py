@@ -16,7 +16,7 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.storable import storable
 from fewkern.core.expansion import Prepared, Standardization
-from fewkern.io.plan import Copy, Inputs, Lookup
+from fewkern.io.plan import Cell, Inputs, Lookup
 from fewkern.tables.cells import pandas, texts
 from fewkern.tables.columns import CategoryColumn, Column, DateColumn, Encoded, NumberColumn, text_of_day
 from fewkern.tables.parts import as_dask_frame, as_parts, draw_rows
@@ -278,23 +278,23 @@ def prepared(encoder: TableEncoder, estimator: Any, fill: bool = True) -> Prepar
     ``fill``: missing numbers get the median of their column; a density leaves them missing.
     """
     names: list[str] = []
-    parts: list[Copy | Lookup] = []
+    parts: list[Cell] = []
     texts: dict[int, tuple[str, ...]] = {}
     notes: list[str] = []
     for column in encoder.columns_:
         place = len(names)
         if isinstance(column, NumberColumn):
             names.append(column.name)
-            parts.append(Copy(place, float(column.median) if fill else None))
+            parts.append(Cell(place, float(column.median) if fill else None))
         elif isinstance(column, CategoryColumn):
             names.append(column.name)
             texts[place] = (*column.levels, *column.spellings)
             size, rows = len(column.levels), column.places(texts[place])
             keys = np.arange(len(rows), dtype=float)
-            parts.append(Lookup(Copy(place, None), keys, np.eye(size)[rows], np.zeros(size)))
+            parts.append(Lookup(place, None, keys, np.eye(size)[rows], np.zeros(size)))
         else:
             filled = column.split(np.array([column.median]))[0]
-            parts += [Copy(place + k, float(value) if fill else None) for k, value in enumerate(filled)]
+            parts += [Cell(place + k, float(value) if fill else None) for k, value in enumerate(filled)]
             names += column.features
             notes.append(_about_dates(column))
     if fill:
