@@ -25,8 +25,8 @@ from fewkern.io import load
 from fewkern.io.archive import write_atomically
 from fewkern.plotting import WaterfallDisplay
 from fewkern.reporting import ReportSettings
-from fewkern.reporting.evaluation import wilson
 from fewkern.reporting.formatting import number, percent, plural
+from fewkern.reporting.judgement import wilson
 from fewkern.tables.columns import Encoded
 from fewkern.tables.model import TableModel
 from fewkern.tables.parts import draw_rows, fetch_rows

@@ -16,8 +16,8 @@ from fewkern.arrays import sampling
 from fewkern.arrays.namespace import Array
 from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
-from fewkern.reporting.evaluation import Counted
 from fewkern.reporting.formatting import label, number, percent, plural
+from fewkern.reporting.judgement import Counted
 from fewkern.tables.cells import pandas
 from fewkern.tables.columns import CategoryColumn, days
 from fewkern.tables.encoder import TableEncoder

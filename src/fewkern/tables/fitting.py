@@ -15,29 +15,29 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from fewkern.arrays import sampling
 from fewkern.arrays.frames import FrameParts, read_once
-from fewkern.arrays.namespace import Array, to_numpy
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.reporting.comparison import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
+from fewkern.reporting.judgement import (
+    Judgement,
+    answering,
+    constant_answer,
+    judge,
+    judge_density,
+    judge_fit,
+    measure_text,
+)
 from fewkern.tables.cells import pandas
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, named
-from fewkern.tables.judgement import (
-    FitFacts,
-    HeldOutRows,
-    Judgement,
-    judge_density,
-    judge_fit,
-    judge_held_out,
-    measure_text,
-    split_rows,
-)
+from fewkern.tables.facts import FitFacts, HeldOutRows, describe, describe_density
 from fewkern.tables.parts import draw_rows, fetch_rows
 from fewkern.tables.predicting import target_values
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, notes_on_leakage, resolve, weight_values
@@ -212,9 +212,53 @@ def _judge_held_out(job: Job, fitted: FittedTable, test: Array) -> tuple[HeldOut
     held_out = HeldOutRows(
         job.rows[test], job.y[test], estimator.predict(new), probabilities, job.loss_weights(test), groups
     )
-    linear = linear_predictions(train, y, new, job.task, 0, weights)
-    labels = getattr(estimator, "classes_", job.target)
-    return held_out, judge_held_out(job.task, held_out, (y, weights), linear, labels)
+    classify = job.task == "classify"
+    constant = constant_answer(y, classify, weights)
+    answers = {"this model": held_out.predicted}
+    answers[answering([constant], classify)] = np.broadcast_to(constant, held_out.truth.shape)
+    linear = linear_predictions(train, y, new, classify, weights)
+    if linear is not None:
+        answers["a linear model"] = linear
+    classes = estimator.classes_ if classify else None
+    return held_out, judge(held_out.truth, answers, held_out.counted, classes, probabilities)
+
+
+def split_rows(job: Job, rows: Array) -> tuple[Array, Any, list[str]]:
+    """Rows to fit and rows to hold out (None: no check), and why there is none; whole groups are held out."""
+    share = job.request.holdout
+    if not share or job.task == "reduce":
+        return rows, None, []
+    stratify = None
+    if job.task == "classify" and job.y is not None:
+        counts = np.unique(job.y, return_counts=True)[1]
+        if counts.min() < 3 and len(counts) < 3:
+            return rows, None, ["too few rows of a class to hold any out: the error is not measured"]
+        enough = counts.min() >= 2 and min(round(share * len(rows)), round((1 - share) * len(rows))) >= len(counts)
+        stratify = job.y if enough else None
+    if job.groups is not None:
+        train, test = _split_groups(job, rows, job.groups[rows])
+    else:
+        train, test = train_test_split(rows, test_size=share, random_state=job.request.random_state, stratify=stratify)
+    if len(train) < 2:
+        return rows, None, ["too few rows to hold any out: the error is not measured"]
+    return train, test, []
+
+
+def _split_groups(job: Job, rows: Array, groups: Array) -> tuple[Array, Array]:
+    """Whole groups to hold out; of ten draws the one whose classes, or means, are most like those of all rows."""
+    share = job.request.holdout
+    draws = GroupShuffleSplit(10, test_size=share, random_state=job.request.random_state)
+    targets = np.zeros((len(rows), 1)) if job.y is None else job.y[rows].reshape(len(rows), -1)
+    if job.task == "classify":
+        targets = (targets == np.unique(targets)).astype(float)
+    mean, spread = targets.mean(axis=0), np.maximum(targets.std(axis=0), 1e-300)
+
+    def unlike(split: Any) -> float:
+        held = split[1]
+        return float(np.abs((targets[held].mean(axis=0) - mean) / spread).max()) + abs(len(held) / len(rows) - share)
+
+    train, test = min(draws.split(rows, groups=groups), key=unlike)
+    return rows[train], rows[test]
 
 
 def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, FittedTable]:
@@ -330,7 +374,7 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
         r2 = 1.0 - error**2 / spread if spread else None
     return FitFacts(
         rows=found.count, features=len(found.encoder.names), vectors=int(estimator.n_vectors_) or None,
-        kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator),
+        kernel=describe_density(estimator) if job.task == "density" else describe(estimator),
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
         cross_validated=error, cross_validated_r2=r2,
         components=int(estimator.n_components_) if job.task == "reduce" else None,
@@ -339,47 +383,3 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
         kept_missing=None if kept is None else found.encoded.missing[kept],
         kept_target=None if y is None or kept is None else y[kept],
     )  # fmt: skip
-
-
-def short_facts(facts: FitFacts, estimator: Any, rows: int, seconds: float) -> FitFacts:
-    """The facts of a compressed model: what was measured belongs to the long one."""
-    return replace(
-        facts, rows=rows, vectors=int(estimator.n_vectors_), kernel=_describe(estimator),
-        bytes=int(estimator.expansion_.nbytes), seconds=(seconds,), total=seconds, cross_validated=None,
-        cross_validated_r2=None, agreement=str(estimator.agreement_), kept_rows=None, kept_missing=None,
-        kept_target=None,
-    )  # fmt: skip
-
-
-def _describe(estimator: Any) -> str:
-    """A short description of the kernel of a model."""
-    expansion = estimator.expansion_
-    if isinstance(expansion, GaussianExpansion):
-        return _describe_metric(expansion.basis)
-    kernel = getattr(estimator, "kernel_", None) or expansion.kernel
-    words = [type(kernel).__name__]
-    for name, value in kernel.get_params().items():
-        if isinstance(value, (int, float)):
-            words.append(f"{name} {value:.3g}")
-        elif getattr(value, "ndim", 0) == 1:
-            words.append(f"one {name} per feature, {float(value.min()):.3g} to {float(value.max()):.3g}")
-    return ", ".join(words)
-
-
-def _describe_metric(basis: GaussianBasis) -> str:
-    """The Gaussians of a learned model: widths along the prepared columns, those of the vectors, and directions."""
-    scales, own = to_numpy(basis.scales).astype(float), to_numpy(basis.inverse_widths).astype(float)
-    words = ["Gaussian"]
-    if len(own) and (scales > 0).any():
-        widths = 1.0 / (scales[scales > 0][:, None] * own[None, :])
-        words.append(f"learned widths, {widths.min():.3g} to {widths.max():.3g} (of prepared columns)")
-    count = int(basis.directions.shape[1])
-    if count:
-        words.append(f"{count} learned direction{'s' * (count > 1)}")
-    return ", ".join(words)
-
-
-def _describe_density(estimator: Any) -> str:
-    """A short description of the kernels of a density."""
-    low, high = float(estimator.bandwidths_.min()), float(estimator.bandwidths_.max())
-    return f"normal, bandwidth {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"

@@ -26,8 +26,8 @@ from fewkern.io import save, to_c, to_js, to_onnx, to_sql
 from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables import TASKS
 from fewkern.tables.encoder import named, of_tables, prepared
-from fewkern.tables.fitting import facts_of, fit_job, fit_parts, short_facts
-from fewkern.tables.judgement import summary
+from fewkern.tables.facts import short_facts, summary
+from fewkern.tables.fitting import facts_of, fit_job, fit_parts
 from fewkern.tables.parts import as_parts
 from fewkern.tables.predicting import Predicting, check_loaded, if_model_has, known_targets
 from fewkern.tables.reading import as_column, as_frame, listed

@@ -23,7 +23,7 @@ from fewkern.tables import TASKS
 from fewkern.tables.cells import is_mark, numbers, numbers_as_written, pandas, spelling_key, texts
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, TableWarning
-from fewkern.tables.judgement import FitFacts
+from fewkern.tables.facts import FitFacts
 from fewkern.tables.parts import as_dask_frame
 from fewkern.tables.reading import as_column, as_frame, nearest
 
