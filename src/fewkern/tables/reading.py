@@ -193,7 +193,7 @@ def read_table(
     >>> table.frame["size"].tolist(), table.notes
     (['3.5', '1.25'], ("read with the separator ';' and decimal commas",))
     """
-    return read_file(path, text_files.marks_of(sep, decimal, skip))
+    return read_file(path, text_files.Marks(sep, decimal, skip))
 
 
 def read_file(path: str | Path, marks: text_files.Marks) -> ReadTable:

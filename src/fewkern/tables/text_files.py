@@ -11,7 +11,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,22 +40,17 @@ class Marks:
     """The format of text files, as far as the user gave it."""
 
     sep: str | None = None
+    """A character, or ``tab``."""
     decimal: str | None = None
     skip: int | None = None
 
-
-# Nothing is given: all is detected.
-DETECTED = Marks()
-
-
-def marks_of(sep: str | None, decimal: str | None, skip: int | None) -> Marks:
-    """Check the given format of a text file; ``tab`` is a name of a separator."""
-    if decimal not in (None, ".", ","):
-        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
-    sep = None if sep is None else {"\\t": "\t", "tab": "\t"}.get(sep, sep)
-    if sep is not None and len(sep) != 1:
-        raise ValueError(f"sep must be one character, got {sep!r}.")
-    return Marks(sep, decimal, skip)
+    def __post_init__(self) -> None:
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.' or ',', got {self.decimal!r}.")
+        if self.sep in ("\\t", "tab"):
+            object.__setattr__(self, "sep", "\t")
+        if self.sep is not None and len(self.sep) != 1:
+            raise ValueError(f"sep must be one character, got {self.sep!r}.")
 
 
 @dataclass(frozen=True)
@@ -71,15 +66,50 @@ class Style:
 
 
 @dataclass(frozen=True)
-class CutText:
-    """A text file that is cut where lines end."""
+class Piece:
+    """A piece of a file."""
 
-    style: Style
-    notes: tuple[str, ...]
+    name: str
+    """Of the file, with the place."""
+    read: Callable[[], Any]
+    rows: Callable[[], int] | None = None
+    """Counts the rows, where that is faster than reading them."""
+    columns: Sequence[str] = ()
+    """Those of the table, in their order."""
+
+    def __call__(self) -> Any:
+        return self._named(self.read)[self.columns]
+
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self()) if self.rows is None else int(self._named(self.rows))
+
+    def _named(self, read: Callable[[], Any]) -> Any:
+        """What ``read`` returns; an error says what was read."""
+        try:
+            return read()
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file of which only the head has been read."""
+
+    path: Path
+    pieces: Sequence[Piece]
     empty: Any
     """A data frame with its columns, and no rows."""
-    pieces: list[tuple[str, Callable[[], Any], Callable[[], int]]]
-    """The place of every piece, what reads it, and what counts its rows."""
+    notes: tuple[str, ...] = ()
+    style: Style | None = None
+    """How a text file is written."""
+    types: dict[str, str] = field(default_factory=dict)
+    """What the columns hold, where the file says so."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(map(str, self.empty.columns))
 
 
 def decoded(name: str, content: bytes) -> tuple[str, tuple[str, ...]]:
@@ -207,13 +237,13 @@ def _with_codes(frame: Any) -> tuple[Any, list[str]]:
     return frame, notes
 
 
-def _read_text(text: str, sep: str, columns: list[int] | None = None) -> Any:
+def _read_text(text: str, sep: str, **given: Any) -> Any:
     """Parse delimited text; all cells stay texts."""
     pd = pandas()
     try:
         return pd.read_csv(
-            io.StringIO(text), sep=sep, dtype=str, skipinitialspace=True, usecols=columns, keep_default_na=False,
-            na_values=_MISSING,
+            io.StringIO(text), sep=sep, dtype=str, skipinitialspace=True, keep_default_na=False, na_values=_MISSING,
+            **given,
         )  # fmt: skip
     except pd.errors.ParserError as error:
         if "Calling read(nbytes) on source failed" in str(error):  # a text can always be read: Ctrl-C came in between
@@ -295,7 +325,7 @@ def notes_on_names(header: Sequence[str]) -> list[str]:
     return notes
 
 
-def cut_text(path: Path, suffix: str, marks: Marks, style: Style | None) -> CutText:
+def cut_text(path: Path, suffix: str, marks: Marks, style: Style | None) -> Opened:
     """Cut a text file, of which only the head is read; ``style`` is that of the first file of a table, if known."""
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
@@ -315,11 +345,11 @@ def cut_text(path: Path, suffix: str, marks: Marks, style: Style | None) -> CutT
     header = head[start : places[0]]
     pieces = [_text_piece(path, header, place, below) for place in pairwise(places)]
     empty, _ = separated(path.name, decoded(path.name, header)[0], below)
-    return CutText(style, notes, empty, pieces)
+    return Opened(path, pieces, empty, notes, style)
 
 
-def _text_piece(path: Path, header: bytes, place: tuple[int, int], style: Style) -> tuple[str, Any, Any]:
-    """Where a piece is, and functions that read it, with its header, and that count its rows."""
+def _text_piece(path: Path, header: bytes, place: tuple[int, int], style: Style) -> Piece:
+    """What reads a piece, with its header, and what counts its rows."""
 
     def lines() -> str:
         with path.open("rb") as file:
@@ -332,11 +362,11 @@ def _text_piece(path: Path, header: bytes, place: tuple[int, int], style: Style)
 
     def count() -> int:
         try:  # one column is enough, and faster
-            return len(_read_text(lines(), style.sep, columns=[0]))
+            return len(_read_text(lines(), style.sep, usecols=[0], index_col=False))
         except pandas().errors.ParserError:
             return len(read())  # which says what is wrong
 
-    return f"bytes {place[0]:,} to {place[1]:,}", read, count
+    return Piece(f"{path.name}, bytes {place[0]:,} to {place[1]:,}", read, count)
 
 
 def _whole_lines(head: bytes) -> bytes:
