@@ -278,26 +278,6 @@ def test_more_problems(model):
         model.score(messy(), ["left", "right"])
 
 
-class Unreadable:
-    def __str__(self):
-        raise RuntimeError("no text")
-
-    __repr__ = __str__
-
-
-def test_cells_that_cannot_be_read_are_named(model):
-    cells = pd.Series([1.5, 2.5, Unreadable()] * 40, dtype=object)
-    message = r"column 'bad' has a cell in row 3 that cannot be read \(Unreadable: RuntimeError\)"
-    spoiled = banana().assign(bad=cells)
-    for target in ("side", "bad"):
-        with pytest.raises(ValueError, match=message):
-            TableModel(**QUICK).fit(spoiled, target)
-    with pytest.raises(ValueError, match=message):
-        model.predict(messy().assign(bad=cells))
-    with pytest.raises(ValueError, match="target has a cell in row 3"):
-        TableModel(**QUICK).fit(banana(), list(cells))
-
-
 def test_sparse_input_is_refused_with_a_way_out():
     frame = banana()
     labels = sp.csr_matrix((frame["side"] == "left").to_numpy(dtype=float)[:, None])
