@@ -239,16 +239,9 @@ def _with_codes(frame: Any) -> tuple[Any, list[str]]:
 
 def _read_text(text: str, sep: str, **given: Any) -> Any:
     """Parse delimited text; all cells stay texts."""
-    pd = pandas()
-    try:
-        return pd.read_csv(
-            io.StringIO(text), sep=sep, dtype=str, skipinitialspace=True, keep_default_na=False, na_values=_MISSING,
-            **given,
-        )  # fmt: skip
-    except pd.errors.ParserError as error:
-        if "Calling read(nbytes) on source failed" in str(error):  # a text can always be read: Ctrl-C came in between
-            raise KeyboardInterrupt from None
-        raise
+    return pandas().read_csv(
+        io.StringIO(text), sep=sep, dtype=str, skipinitialspace=True, keep_default_na=False, na_values=_MISSING, **given
+    )
 
 
 def _comma_numbers(cells: Any) -> Any:
