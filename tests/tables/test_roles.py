@@ -110,7 +110,12 @@ def test_several_targets(tmp_path):
         ({}, "ill", {"groups": ["p"] * 3}, "groups: there is no column 'p'"),
         ({}, "ill", {"groups": ["a", "b"]}, "groups: expected one column, got 'a', 'b'"),
         ({}, "ill", {"groups": np.zeros(320)}, "groups: 'groups' is the same in all rows"),
-        ({}, "ill", {"sample_weight": "patient"}, r"weights: column 'patient': 320 of 320 cells are not numbers"),
+        (
+            {},
+            "ill",
+            {"sample_weight": ["x", *["1"] * 319]},
+            r"weights: column 'weights': 1 of 320 cells is not a number",
+        ),
         ({}, "ill", {"sample_weight": "a"}, "weights: column 'a' holds negative or infinite numbers"),
         ({}, "ill", {"sample_weight": np.zeros(320)}, "weights: column 'weights' holds no positive number"),
         ({"task": "reduce"}, "ill", {"groups": "patient"}, r"groups: the model 'pca' takes none \(task 'reduce'\)"),

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -301,7 +302,7 @@ def _fit_all(job: Job, train: Array, test: Array | None, parts: FrameParts, lack
     classes = None if job.y is None or job.y.dtype.kind == "f" else np.unique(job.y)
     # on its way to workers without its rows, but for one target
     slight = replace(job, frame=None, rows=held_out[:0], y=None if job.y is None else job.y[:1], weights=None)
-    reader = _PartReader(slight, encoder, classes, held_out)
+    reader = partial(_read_part, slight, encoder, classes, held_out)
     with read_once():
         X, y, weights = parts.arrays(reader, reader(0, parts.empty))
         given = (X,) if job.y is None else (X, y)
@@ -318,50 +319,46 @@ def _places(known: Array, rows: Any) -> Array | None:
     return places if (places < len(known)).all() and np.array_equal(known[places], rows) else None
 
 
-@dataclass(frozen=True)
-class _PartReader:
-    """From a part of the table to features, targets and weights; rows that are not fitted have the weight zero."""
+def _read_part(
+    job: Job, encoder: TableEncoder, classes: Any, held_out: Array, first: int, part: Any
+) -> tuple[Array, Array, Array]:
+    """Features, targets and weights of a part of the table; rows that are not fitted have the weight zero.
 
-    job: Job
-    """With a single target, which stands in for those that are missing."""
-    encoder: TableEncoder
-    classes: Any
-    """All that are known; None where the targets are numbers."""
-    held_out: Array
-    """Numbers of rows that are held out, ascending."""
+    ``job`` has a single target, which stands in for those that are missing; ``classes`` are all that are known, None
+    where the targets are numbers; ``held_out`` are the numbers of rows that are held out, ascending.
+    """
+    encoded = encoder.encode(part)
+    weights, name = np.ones(len(part)), job.request.weights
+    if name is not None:
+        weights = np.nan_to_num(weight_values(name, part[name]))
+    lo, hi = np.searchsorted(held_out, [first, first + len(part)])
+    weights[held_out[lo:hi] - first] = 0.0
+    if job.task == "density":
+        weights[encoded.gaps] = 0.0
+    y, known = _part_targets(job, classes, part)
+    weights[~known] = 0.0
+    return encoded.values, y, weights
 
-    def __call__(self, first: int, part: Any) -> tuple[Any, Any, Any]:
-        encoded = self.encoder.encode(part)
-        weights, name = np.ones(len(part)), self.job.request.weights
-        if name is not None:
-            weights = np.nan_to_num(weight_values(name, part[name]))
-        lo, hi = np.searchsorted(self.held_out, [first, first + len(part)])
-        weights[self.held_out[lo:hi] - first] = 0.0
-        if self.job.task == "density":
-            weights[encoded.gaps] = 0.0
-        y, known = self._targets(part)
-        weights[~known] = 0.0
-        return encoded.values, y, weights
 
-    def _targets(self, part: Any) -> tuple[Array, Array]:
-        """Targets as the model predicts them, and which rows have one."""
-        job, known = self.job, np.ones(len(part), dtype=bool)
-        if job.y is None:
-            return np.zeros(len(part)), known
-        y, task = np.repeat(job.y, len(part), axis=0), "regress" if self.classes is None else "classify"
-        for k, name in enumerate(job.target if isinstance(job.target, tuple) else (job.target,)):
-            found = target_values(part[name], task, self.classes, job.request.merge_spellings)
-            has = pandas().notna(found)
-            values = found[has]
-            if y.dtype.kind in "iu" and np.any(values % 1):
-                raise ValueError(
-                    f"the target {name!r} holds {values[values % 1 != 0][0]:g}, but was taken as classes that are "
-                    "whole numbers; name the task, 'classify' or 'regress', or leave these rows out."
-                )
-            column = y if y.ndim == 1 else y[:, k]
-            column[has] = values.astype(y.dtype)
-            known &= has
-        return y, known
+def _part_targets(job: Job, classes: Any, part: Any) -> tuple[Array, Array]:
+    """Targets as the model predicts them, and which rows have one."""
+    known = np.ones(len(part), dtype=bool)
+    if job.y is None:
+        return np.zeros(len(part)), known
+    y, task = np.repeat(job.y, len(part), axis=0), "regress" if classes is None else "classify"
+    for k, name in enumerate(job.target if isinstance(job.target, tuple) else (job.target,)):
+        found = target_values(part[name], task, classes, job.request.merge_spellings)
+        has = pandas().notna(found)
+        values = found[has]
+        if y.dtype.kind in "iu" and np.any(values % 1):
+            raise ValueError(
+                f"the target {name!r} holds {values[values % 1 != 0][0]:g}, but was taken as classes that are whole "
+                "numbers; name the task, 'classify' or 'regress', or leave these rows out."
+            )
+        column = y if y.ndim == 1 else y[:, k]
+        column[has] = values.astype(y.dtype)
+        known &= has
+    return y, known
 
 
 def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
