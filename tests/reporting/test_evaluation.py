@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn import metrics
 from sklearn.base import clone
@@ -56,7 +57,9 @@ class TestHowRowsAreJudged:
         assert len(found.train) == len(table) - len(found.positions)
         other, z = customers(seed=9)  # the record of another table is not used
         assert predict_held_out(subject_of(model, other.assign(churn=z)), QUICK).how == "new"
-        assert predict_held_out(subject_of(*churn_table(holdout=0)), QUICK).how == "refitted"
+        bare, _ = churn_table(holdout=0)
+        for rows in (table, pl.from_pandas(table)):
+            assert predict_held_out(subject_of(bare, rows), QUICK).how == "refitted"
 
     @pytest.mark.parametrize("moved", [False, True])
     @pytest.mark.parametrize("kind", ["classes", "three classes", "numbers"])
