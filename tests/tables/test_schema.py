@@ -60,7 +60,7 @@ SIZES = [f"{v / 7:.3f}" for v in range(100)]
         (
             [f"{1 + k % 12:02d}/{1 + k % 7:02d}/2024" for k in range(60)],
             "date",
-            "holds dates (%m/%d/%Y): elapsed days, weekday; day and month may be swapped: both orders fit, and %m/%d/%Y",
+            "holds dates (%m/%d/%Y): elapsed days, weekday; day and month may be swapped: both orders fit, and",
         ),
         (
             [f"called on day {k}, no answer yet" for k in range(30)],

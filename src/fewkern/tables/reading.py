@@ -328,7 +328,7 @@ def _workbook(name: str, content: bytes, skip: int | None) -> tuple[Any, tuple[s
     notes = []
     if len(filled) > 1:
         notes.append(f"the workbook has {len(filled)} sheets: {title!r} was read; save another one as CSV to use it")
-    above = text_files.header_row(rows)[0] if skip is None else skip
+    above = text_files.header_row(rows) if skip is None else skip
     if above and skip is None:
         notes.append(text_files.note_on_title(" ".join(str(cell) for cell in rows[0] if cell is not None), above))
     rows = [row for row in rows[above:] if any(cell is not None for cell in row)]

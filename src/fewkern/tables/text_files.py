@@ -149,42 +149,21 @@ def find_style(text: str, suffix: str, marks: Marks) -> Style:
 
 
 def _find_layout(lines: list[str], usual: str, marks: Marks) -> tuple[str, int]:
-    """Separator, and the number of lines above the header; where a title misleads, those of the widest table."""
-    if marks.skip is not None:
-        return marks.sep or _find_separator(lines[marks.skip :], usual), marks.skip
-    found = marks.sep or _find_separator(lines, usual)
-    skip, width = _title_lines(lines, found)
-    if len({len(row) for row in csv.reader(lines, delimiter=found) if row}) > 1:
-        width = 0  # no table from the first line on, such as a title with commas above columns with semicolons
-    for sep in () if skip or marks.sep else _SEPARATORS:
-        other, wide = _title_lines(lines, sep)
-        if other and wide > width:
-            found, skip, width = sep, other, wide
-    return found, skip
-
-
-def _title_lines(lines: list[str], sep: str) -> tuple[int, int]:
-    """Lines above the header, and the width of the table, with a separator."""
-    reader = csv.reader(lines, delimiter=sep)
-    starts, rows = [0], []
-    for row in reader:
-        rows.append(row)
-        starts.append(reader.line_num)
-    above, width = header_row(rows)
-    return starts[above], width
-
-
-def _find_separator(lines: list[str], usual: str) -> str:
-    """The separator with which all lines have the same number of cells, of these the one with the most."""
-    best, most = usual, (False, 1)
-    for sep in sorted(_SEPARATORS, key=lambda s: s != usual):
-        counts = Counter(len(row) for row in csv.reader(lines, delimiter=sep) if row)
-        if not counts:
-            continue
-        header = len(next(csv.reader(lines[:1], delimiter=sep), []))
-        rank = (len(counts) == 1 and header > 1, header)
-        if rank > most:
-            best, most = sep, rank
+    """Separator, and lines above the header: with these, most lines have as many cells as the header, and the most."""
+    first = marks.skip or 0
+    best, most = (usual, first), (0.0, 1, 0)
+    for sep in [marks.sep] if marks.sep else sorted(_SEPARATORS, key=lambda s: s != usual):
+        reader = csv.reader(lines[first:], delimiter=sep)
+        starts, rows = [first], []
+        for row in reader:
+            rows.append(row)
+            starts.append(first + reader.line_num)
+        above = header_row(rows) if marks.skip is None else 0
+        widths = [len(row) for row in rows[above:] if row] or [0]
+        alike = widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0
+        rank = (alike, widths[0], -above)
+        if rank > most or marks.sep:
+            best, most = (sep, starts[above]), rank
     return best
 
 
@@ -262,8 +241,8 @@ def _with_points(column: Any) -> Any:
     return column.where(~_comma_numbers(cells), changed)
 
 
-def header_row(rows: Sequence[Sequence[Any]]) -> tuple[int, int]:
-    """The number of rows above the header, and the width of the table.
+def header_row(rows: Sequence[Sequence[Any]]) -> int:
+    """The number of rows above the header.
 
     A title fills at most half of the columns of the rows below it; a header fills more, with anything but numbers. A
     title is recognized above three columns or more: above fewer it looks like a header.
@@ -272,21 +251,19 @@ def header_row(rows: Sequence[Sequence[Any]]) -> tuple[int, int]:
     --------
     >>> from fewkern.tables.text_files import header_row
     >>> header_row([["Sales"], [], ["town", "units", "price"], ["Bern", "3", "2.5"], ["Lyon", "1", "4"]])
-    (2, 3)
+    2
     >>> header_row([["town", "units", "price"], ["Bern", "3", "2.5"], ["Lyon", "1", "4"]])
-    (0, 3)
+    0
     """
     widths = Counter(len(row) for row in rows if any(map(_filled, row)))
     width = max(widths, key=lambda w: (widths[w], w), default=0)
-    if width < 3:
-        return 0, width
-    for k, row in enumerate(rows[:20]):
+    for k, row in enumerate(rows[:20]) if width >= 3 else ():
         if 2 * sum(map(_filled, row)) > width:
             below = [len(other) == width for other in rows[k:] if any(map(_filled, other))]
             blank = not any(_filled(cell) for other in rows[:k] for cell in other)
             right = not any(map(_is_number, row)) and sum(below) >= 0.9 * len(below) and len(below) > 1
-            return (k if right and not blank else 0), width
-    return 0, width
+            return k if right and not blank else 0
+    return 0
 
 
 def _filled(cell: Any) -> bool:
