@@ -98,8 +98,10 @@ def fit_job(job: Job, parts: FrameParts | None = None, lacking: int = 0) -> Fitt
                 f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others "
                 "(holdout 0, --holdout 0, fits all rows)"
             )
-    judgement = judgement or _judge_itself(job, found)
-    notes += why + contradiction(judgement, own_error(job, found.estimator))
+    error = own_error(job, found.estimator)
+    if judgement is None and error is not None and job.y is not None:
+        judgement = judge_fit(job.task, error, job.y[found.rows], job.loss_weights(found.rows))
+    notes += why + contradiction(judgement, error)
     if getattr(path_of(found.estimator), "open_end", False):
         falling = "the error was still falling at the budget of vectors"
         notes.append(f"{falling}: prefer='accurate' or a larger max_vectors may help")
@@ -128,14 +130,6 @@ def own_error(job: Job, estimator: Any) -> float | None:
     if error is None or job.y is None or job.y.ndim > 1:
         return None
     return math.sqrt(error) if job.task == "regress" else float(error)
-
-
-def _judge_itself(job: Job, fitted: FittedTable) -> Judgement | None:
-    """The judgement by the error that the fit itself reports, where no rows were held out."""
-    error = own_error(job, fitted.estimator)
-    if error is None or job.y is None:
-        return None
-    return judge_fit(job.task, error, job.y[fitted.rows], job.loss_weights(fitted.rows))
 
 
 def contradiction(judged: Judgement | None, cross_validated: float | None) -> list[str]:

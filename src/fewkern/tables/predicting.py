@@ -90,7 +90,11 @@ class Predicting:
         """Call a method for every partition of a Dask data frame, when its values are asked for."""
         check_is_fitted(self)
         table = as_dask_frame(frame, type(self).__name__)
-        return map_frame(partial(_predict_partition, self, method, given), table, partial(_column_names, self))
+
+        def predict(part: Any) -> Any:
+            return getattr(self, method)(self.encoder_.encode(part), **given)
+
+        return map_frame(predict, table, partial(_column_names, self))
 
     @if_model_has("predict")
     def predict(self, frame: Any) -> Any:
@@ -296,11 +300,6 @@ def note_on_gaps(encoded: Encoded) -> tuple[str, ...]:
     """A note on rows that have no density, if there are any."""
     count, rows = int(encoded.gaps.sum()), len(encoded.gaps)
     return (f"{count:,} of {rows:,} rows have a missing value and so no log density",) if count else ()
-
-
-def _predict_partition(model: Predicting, method: str, given: dict[str, Any], part: Any) -> Any:
-    """Call a method for a part of a table, without warnings."""
-    return getattr(model, method)(model.encoder_.encode(part), **given)
 
 
 def _column_names(model: Predicting, count: int) -> list[Any]:
