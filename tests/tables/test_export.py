@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 import fewkern
-from fewkern import FeatureVectorRegressor, KernelExpansion, KernelRegressor, save
+from fewkern import FeatureVectorRegressor, KernelRegressor, save
 from fewkern.datasets import make_sinc
-from fewkern.kernels import Gaussian
 from tests.app.running import fails, run
 from tests.io.running import Compiled, compile_library, run_onnx
 from tests.tables.examples import banana, mixed
@@ -78,16 +77,6 @@ def test_a_density_of_a_table_is_per_unit_of_its_columns(tmp_path):
     found = run_onnx(onnx.load("out.onnx"), frame.to_numpy(), "double")["log_density"]
     truth = fewkern.load("fewkern-model.npz").score_samples(frame)
     np.testing.assert_allclose(found[:, 0], truth, rtol=0, atol=1e-10)
-
-
-def test_a_warning_is_a_note(tmp_path):
-    near = np.array([[0.0], [1e-4]])
-    model = FeatureVectorRegressor(max_vectors=2).fit(*make_sinc(60))
-    model.expansion_ = KernelExpansion(Gaussian(1.0), near, np.array([[1e5], [-1e5]]), np.zeros(1))
-    save(model, "m.npz")
-    result = run("export", "m.npz", "m.c", "--dtype", "float")
-    assert result.stderr.startswith('note: to_c: with dtype="float" rounding may change the outputs')
-    assert "written: m.c" in result.stdout
 
 
 def test_problems(monkeypatch):
