@@ -165,6 +165,8 @@ def test_a_density_never_sees_a_value_in_place_of_a_missing_one():
     assert np.isfinite(values[60:]).all()
     assert fitted.score(frame.iloc[60:]) == np.mean(values[60:])
     assert fitted.kept().columns.tolist()[-2:] == ["weight", "bandwidth"]
+    low, high = (f"{width:.3g}" for width in (fitted.kept()["bandwidth"].min(), fitted.kept()["bandwidth"].max()))
+    assert dict(fitted.summary())["kernel"].startswith(f"normal, bandwidth {low}" + f" to {high}" * (high != low))
     with pytest.raises(ValueError, match="only 3 of 200 rows have no missing value"):
         TableModel(task="density").fit(frame.assign(b=frame["b"].where(frame.index >= 197)))
 
@@ -265,6 +267,7 @@ def test_problems(settings, target, message):
 def test_tables_that_cannot_be_fitted(frame, message):
     with pytest.raises(ValueError, match=message):
         TableModel().fit(frame)
+    assert len(TableModel(model="discriminant", **QUICK).fit(banana(4), "side").predict(banana(4))) == 4
 
 
 @pytest.mark.parametrize(

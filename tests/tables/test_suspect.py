@@ -76,13 +76,15 @@ def test_words_that_are_no_totals():
 def test_a_column_that_looks_like_a_group():
     """By its name, or by what it does to the target."""
 
-    def said(table, name, **roles):
+    def said(table, name, found="40 values, each in about 8 rows", **roles):
         notes = TableModel(max_vectors=5, holdout=0).fit(table, "ill", **roles).notes_
-        return any(note.startswith(f"column {name!r} has 40 values, each in about 8 rows") for note in notes)
+        return any(note.startswith(f"column {name!r} has {found}") for note in notes)
 
     frame = patients()
     assert said(frame, "patient")
     assert not said(frame, "patient", groups="patient")
+    assert said(patients(20, 2), "patient", "20 values, each in about 2 rows")
+    assert not said(patients(9, 8), "patient", "9 values")
     other = frame.rename(columns={"patient": "code"})
     assert said(other, "code")
     assert not said(other.assign(ill=RNG.choice(["yes", "no"], len(frame))), "code")
