@@ -116,6 +116,7 @@ def test_regression():
     assert is_regressor(fitted)
     assert fitted.task_ == "regress"
     assert fitted.score(frame) > 0.8
+    assert 0.8 < fitted.facts_.cross_validated_r2 < 1
     assert fitted.judgement_.verdict.startswith("better than always answering the mean, ")
     assert fitted.novelty_threshold(0.1) == fitted.estimator_.novelty_threshold(0.1)
     for method in ("predict_proba", "predict_set", "score_samples"):
