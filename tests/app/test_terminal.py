@@ -6,14 +6,12 @@ import pty
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import fewkern
-from fewkern.app._commands import app
 from fewkern.datasets import make_banana
-
-pd = pytest.importorskip("pandas")
+from tests.app.running import run
 
 ESC, BIDI, NUL = "\x1b]0;title\x07", "\u202e", "\0"
 QUICK = ("--model", "discriminant", "--max-vectors", 3, "--holdout", 0)
@@ -41,10 +39,6 @@ def folder(tmp_path_factory):
     model = fewkern.TableModel(max_vectors=3, holdout=0, model="discriminant").fit(frame, spoiled("side"))
     model.save(folder / "m.npz")
     return folder
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def assert_safe(text):
@@ -82,8 +76,7 @@ def assert_safe(text):
 )
 def test_no_command_shows_names_labels_and_cells_raw(folder, monkeypatch, code, arguments):
     monkeypatch.chdir(folder)
-    found = run(*arguments)
-    assert found.exit_code == code, found.output
+    found = run(*arguments, code=code)
     assert_safe(found.stdout + found.stderr)
 
 

@@ -27,7 +27,6 @@ from fewkern.arrays import sampling
 from fewkern.arrays.partitions import PartitionError
 from fewkern.core.samples import Samples
 from fewkern.datasets import make_banana
-from fewkern.fisher import fitting
 from tests.checks.everyone import public_estimators
 from tests.dask.test_same_model import MODELS
 from tests.dask.test_same_model import table as three_classes
@@ -87,6 +86,8 @@ def test_data_frames_give_series_and_data_frames(table):
     assert list(components.columns) == ["featurevectorpca0", "featurevectorpca1"]
     with pytest.raises(ValueError, match="feature names"):
         model.predict(lazy.rename(columns={"u": "z"})).compute()
+    with pytest.raises(ValueError, match="X has an unknown number of features, but the model was fitted with 3"):
+        model.predict(da.from_array(X)[:, da.from_array(X).sum(axis=0) > -np.inf])
 
 
 def test_unknown_sizes_and_empty_partitions(table):
@@ -126,6 +127,10 @@ def test_rare_classes_are_in_the_sample(table):
         (lambda X: X[:, 0], "2-D"),
         (lambda X: X[:, X.sum(axis=0) > -np.inf], "the number of features of the Dask array is unknown"),
         (lambda X: X[:500], "inconsistent numbers of samples"),
+        (
+            lambda X: dd.from_dask_array(X[:, :2], columns=["u", "v"]).assign(town="Bern"),
+            r"columns town .* hold no numbers; encode them first",
+        ),
     ],
 )
 def test_bad_collections(table, spoil, message):
@@ -134,33 +139,19 @@ def test_bad_collections(table, spoil, message):
         FeatureVectorDiscriminant().fit(spoil(da.from_array(X, chunks=300)), y)
 
 
-def test_predictions_need_a_known_number_of_features(table):
-    X, y, _ = table
-    model = FeatureVectorDiscriminant(max_vectors=5).fit(X, y)
-    lazy = da.from_array(X, chunks=300)
-    with pytest.raises(ValueError, match="X has an unknown number of features, but the model was fitted with 3"):
-        model.predict(lazy[:, lazy.sum(axis=0) > -np.inf])
-
-
-def test_a_frame_with_text_says_what_to_do(table):
-    lazy = dd.from_pandas(pd.DataFrame({"u": table[0][:, 0], "town": table[1]}), npartitions=2)
-    with pytest.raises(ValueError, match=r"columns town .* hold no numbers; encode them first"):
-        FeatureVectorDiscriminant().fit(lazy, table[1])
-
-
-def test_one_class_and_missing_targets(table):
-    X, y, t = table
-    lazy = da.from_array(X, chunks=300)
-    with pytest.raises(ValueError, match=r"only one class \('a'\)"):
-        FeatureVectorDiscriminant().fit(lazy, np.full(N, "a"))
-    with pytest.raises(ValueError, match="y contains NaN"):
-        FeatureVectorRegressor().fit(lazy, np.where(np.arange(N) == 5, np.nan, t))
-    with pytest.raises(ValueError, match="y must hold numbers"):
-        FeatureVectorRegressor().fit(lazy, y)
-    with pytest.raises(ValueError, match="none of them missing"):
-        FeatureVectorDiscriminant().fit(lazy, np.where(np.arange(N) == 5, None, y.astype(object)))
-    with pytest.raises(ValueError, match="sample_weight must be one number"):
-        FeatureVectorDiscriminant().fit(lazy, y, sample_weight=np.full(N, -1.0))
+@pytest.mark.parametrize(
+    ("estimator", "y", "weights", "message"),
+    [
+        (FeatureVectorDiscriminant(), np.full(N, "a"), None, r"only one class \('a'\)"),
+        (FeatureVectorRegressor(), np.where(np.arange(N) == 5, np.nan, 1.0), None, "y contains NaN"),
+        (FeatureVectorRegressor(), np.full(N, "a"), None, "y must hold numbers"),
+        (FeatureVectorDiscriminant(), np.where(np.arange(N) == 5, None, "a"), None, "none of them missing"),
+        (FeatureVectorDiscriminant(), np.arange(N) % 2, np.full(N, -1.0), "sample_weight must be one number"),
+    ],
+)
+def test_bad_targets_and_weights(table, estimator, y, weights, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(da.from_array(table[0], chunks=300), y, sample_weight=weights)
 
 
 def test_a_partition_that_fails_is_named(table):
@@ -223,15 +214,6 @@ def sectors():
     return X, np.array(["a", "b"])[(angle // np.pi).astype(int) % 2]
 
 
-def test_choices_are_made_on_fewer_rows_than_the_sample(monkeypatch):
-    X, y = sectors()
-    model = ForwardKernelFisher(n_vectors=5).fit(X, y)
-    monkeypatch.setattr(fitting, "CHOICE_ROWS", 60)
-    fewer = ForwardKernelFisher(n_vectors=5).fit(X, y)
-    assert set(fewer.indices_) <= set(Samples.of(X).drawn(60).rows.tolist())
-    assert not set(model.indices_) <= set(Samples.of(X).drawn(60).rows.tolist())
-
-
 @pytest.mark.parametrize("q", [0.5, 1.0])
 def test_the_objective_is_that_of_all_rows(q):
     """More rows than the sample: (5) with the targets of the sample, at the coefficients that predict."""
@@ -278,12 +260,6 @@ def test_scatters_are_those_of_all_rows(name, monkeypatch):
     here = clone(MODELS[name]).fit(X, y)
     np.testing.assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-8)
     np.testing.assert_allclose(there.transform(X), here.transform(X), atol=1e-6)
-
-
-def test_mean_of_a_linear_model_on_a_basis(table):
-    X = table[0]
-    model = GraphEmbedding(graph="pca", max_vectors=3, n_components=2).fit(da.from_array(X, chunks=300))
-    np.testing.assert_allclose(model.mean_, X.mean(axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("graph", ["lpp", "udp", graphs.MFA(), (None, np.ones((N, N)))])

@@ -80,13 +80,10 @@ def test_no_more_than_a_block_is_converted(files, kind, monkeypatch):
     assert max(seen) == 1000
 
 
-def test_rows_of_float_numbers_are_used_where_they_are(files):
+def test_what_is_used_where_it_is(files, monkeypatch):
     X = opened(files["float"])
     assert np.may_share_memory(base.check_samples(FeatureVectorPCA(), X, reset=True), X)
-
-
-def test_what_is_used_where_it_is(files, monkeypatch):
-    assert not partitions.is_mapped(opened(files["float"]))
+    assert not partitions.is_mapped(X)
     assert partitions.is_mapped(opened(files["whole"]))
     assert not partitions.is_mapped(opened(files["whole"])[:500])
     assert not partitions.is_mapped(np.load(files["whole"]))

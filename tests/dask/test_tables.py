@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from fewkern import FeatureVectorDiscriminant, TableEncoder, TableModel
 from fewkern.arrays import sampling
-from fewkern.arrays.partitions import NeedsMemoryError, PartitionError
+from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.tables.parts import as_parts, draw_rows, fetch_rows
 
 N, SAMPLE, BLOCK = 800, 200, 128
@@ -82,12 +82,6 @@ def test_what_is_said_and_counted(frame):
     assert last.notes_[0] == "no target given: using the last column, 'side'"
 
 
-def test_rows_without_a_target_do_not_count(frame):
-    """Else most rows would have the target that stands in for a missing one."""
-    sparse = frame.drop(columns="side").assign(sum=frame["sum"].where(frame["id"] % 3 == 0))
-    assert TableModel(max_vectors=4).fit(cut(sparse, [300]), "sum").score(frame) > 0.8
-
-
 def changed(frame, rows):
     other = frame.copy()
     other.loc[rows, "side"] = np.where(other.loc[rows, "side"] == "yes", "no", "yes")
@@ -130,6 +124,8 @@ def test_numbers_truth_values_and_whole_numbers_as_targets(frame):
         model = quick().fit(lazy, name)
         assert model.classes_.tolist() == classes
         assert model.judgement_.value < 0.3
+    by_number = quick(keep=()).set_params(drop=()).fit(cut(frame[["u", "side"]].set_axis([0, 1], axis=1), [400]), "1")
+    assert list(by_number.feature_names_in_) == ["0"]
 
 
 def test_predictions_are_lazy_and_of_the_same_kind(frame):
@@ -149,19 +145,15 @@ def test_predictions_are_lazy_and_of_the_same_kind(frame):
 
 
 @pytest.mark.filterwarnings("ignore::fewkern.tables.encoder.TableWarning")
-def test_models_that_need_memory_are_fitted_to_the_drawn_rows(frame):
+def test_densities_of_parts_and_models_that_need_memory(frame):
     lazy = cut(frame, [300])
+    density = TableModel(task="density", max_vectors=3, drop=("side", "town")).fit(lazy)
+    values = density.score_samples(lazy).compute()
+    np.testing.assert_allclose(values, density.score_samples(frame), atol=1e-12)
+    assert np.isnan(values[4])
     model = TableModel(task="density", model="parzen", drop=("side", "town")).fit(lazy)
     assert "the model 'parzen' needs its rows in memory: only 250 rows were used" in model.notes_
     assert model.facts_.rows == 249  # one has a gap
-
-
-@pytest.mark.filterwarnings("ignore::fewkern.tables.encoder.TableWarning")
-def test_densities_of_rows_with_gaps_are_no_numbers(frame):
-    lazy = cut(frame, [300])
-    density = TableModel(task="density", max_vectors=3, drop=("side", "town")).fit(lazy)
-    np.testing.assert_allclose(density.score_samples(lazy).compute(), density.score_samples(frame), atol=1e-12)
-    assert np.isnan(density.score_samples(lazy).compute()[4])
 
 
 def test_a_pipeline(frame):
@@ -202,13 +194,6 @@ def test_rows_are_fetched_by_their_numbers(frame):
     assert drawn.lacking == sparse["side"].isna().sum()
 
 
-def test_names_that_are_numbers(frame):
-    lazy = cut(frame[["u", "v", "side"]].set_axis([0, 1, 2], axis=1), [400])
-    model = quick(keep=()).set_params(drop=()).fit(lazy, "2")
-    assert list(model.feature_names_in_) == ["0", "1"]
-    assert len(model.predict(lazy).compute()) == N
-
-
 @pytest.mark.parametrize(
     ("spoil", "target", "error", "message"),
     [
@@ -247,17 +232,6 @@ def test_tables_that_cannot_be_fitted(frame, spoil, target, error, message):
     assert not hasattr(model, "estimator_")
 
 
-def test_a_partition_that_fails_is_named(frame):
-    def broken(part, partition_info=None):
-        if partition_info["number"] == 1:
-            raise OSError("the disk is gone")
-        return part
-
-    lazy = cut(frame, [300]).map_partitions(broken, meta=frame.iloc[:0])
-    with pytest.raises(PartitionError, match=r"partition 1 of the table cannot be computed: .*the disk is gone"):
-        quick().fit(lazy, "side")
-
-
 def test_what_needs_a_table_in_memory_says_so(frame):
     lazy = cut(frame, [300])
     model = quick().fit(lazy, "side")
@@ -269,11 +243,10 @@ def test_what_needs_a_table_in_memory_says_so(frame):
 def test_weights_of_a_table_in_parts(frame):
     """A row of weight zero, or without a weight, is not fitted, even if a whole part has none that counts."""
     counts = (frame["id"] >= 300) & (frame["id"] % 2 == 1)
-    weights = np.where(counts, 1.0, np.where(frame["id"] % 4, 0.0, np.nan))
-    spoiled = changed(frame, ~counts)
+    weighted = frame.assign(w=np.where(counts, 1.0, np.where(frame["id"] % 4, 0.0, np.nan)))
     one, other = (
-        quick(holdout=0).fit(cut(table.assign(w=weights), [300]), "side", sample_weight="w")
-        for table in (frame, spoiled)
+        quick(holdout=0).fit(cut(table, [300]), "side", sample_weight="w")
+        for table in (weighted, changed(weighted, ~counts))
     )
     assert "w" not in one.encoder_.columns
     np.testing.assert_allclose(one.predict_proba(frame), other.predict_proba(frame), atol=1e-10)
@@ -298,11 +271,13 @@ def test_several_targets_of_a_table_in_parts(frame):
     np.testing.assert_allclose(later.compute(), model.predict(frame))
 
 
-def test_infinite_numbers_of_a_part_are_missing(frame):
-    """Row 30 is not among those on which the columns are decided."""
+def test_cells_of_a_part_that_are_missing(frame):
+    """Infinite numbers (row 30 is not among those on which the columns are decided); and targets, of which most are."""
     spoiled, gap = (frame.assign(sum=frame["sum"].where(frame["id"] != 30, far)) for far in (np.inf, np.nan))
     one, other = (TableModel(max_vectors=4, drop="side").fit(cut(table, [300]), "sum") for table in (spoiled, gap))
     np.testing.assert_allclose(one.predict(frame), other.predict(frame), rtol=1e-9)
+    sparse = frame.drop(columns="side").assign(sum=frame["sum"].where(frame["id"] % 3 == 0))
+    assert TableModel(max_vectors=4).fit(cut(sparse, [300]), "sum").score(frame) > 0.8
 
 
 def test_spellings_in_parts(frame):

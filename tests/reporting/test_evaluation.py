@@ -1,11 +1,11 @@
-"""How good a model is: the numbers against scikit-learn's and SciPy's, and what is said of them."""
+"""Which rows a report judges a model by, its baselines, and what the page says of both."""
 
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
-from scipy import stats
 from sklearn import metrics
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -14,74 +14,25 @@ from sklearn.preprocessing import StandardScaler
 
 import fewkern
 from fewkern import ReportSettings
-from fewkern.reporting.comparison import baselines, decides_alone
-from fewkern.reporting.evaluation import (
-    Counted,
-    Score,
-    compare,
-    judge,
-    predict_held_out,
-    recommend,
-    score,
-    was_fitted_to,
-)
+from fewkern.reporting.comparison import decides_alone, judge_predictions
+from fewkern.reporting.evaluation import predict_held_out, was_fitted_to
 from fewkern.reporting.findings import find
+from fewkern.reporting.formatting import number
+from fewkern.reporting.judgement import judge
 from fewkern.reporting.quality import quality
 from fewkern.reporting.subject import subject_of
 from tests.reporting.helpers import QUICK, churn_model, churn_table, customers, iris_model, judged
 
 
-def constant(truth, answer, linear=None):
-    truth = np.asarray(truth)
-    name = "always the mean" if truth.dtype.kind == "f" else f"always {answer!r}"
-    rules = {name: np.full(len(truth), answer, dtype=truth.dtype)}
-    return rules if linear is None else rules | {"a linear model": np.asarray(linear)}
-
-
 def beside(subject, found):
-    return baselines(found, subject.samples, subject.truth, 0)
+    return judge_predictions(found, subject.samples, subject.truth, 0)
 
 
-def test_an_error_rate_has_wilsons_interval():
-    found = score("x", np.arange(40) < 7)
-    p, n, z = 7 / 40, 40, stats.norm.ppf(0.975)
-    middle, half = (
-        (p + z**2 / (2 * n)) / (1 + z**2 / n),
-        z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)),
-    )
-    assert (found.value, found.low, found.high) == pytest.approx((p, middle - half, middle + half))
-    assert score("x", np.zeros(5, dtype=bool)).high > 0.4  # no error is not certainty
-
-
-def test_a_mean_error_has_students_interval():
-    errors = np.random.default_rng(0).exponential(size=30)
-    found = score("x", errors)
-    assert (found.low, found.high) == pytest.approx(stats.t.interval(0.95, 29, errors.mean(), stats.sem(errors)))
-    assert score("x", errors[:1]).high == np.inf
-
-
-class TestRowsThatBelongTogether:
-    groups = np.repeat(np.arange(20), 10)
-
-    def test_intervals_count_groups(self):
-        errors = np.repeat(np.random.default_rng(0).exponential(size=20), 10)
-        one_each = errors[::10]
-        found = Counted(groups=self.groups).interval(errors)
-        assert found == pytest.approx(stats.t.interval(0.95, 19, one_each.mean(), stats.sem(one_each)))
-        wrong = np.repeat(np.arange(20) < 5, 10)
-        low, high = Counted(groups=self.groups).interval(wrong)
-        assert high - low == pytest.approx(score("x", wrong[::10]).high - score("x", wrong[::10]).low, rel=0.1)
-
-    def test_a_row_without_weight_does_not_count(self):
-        counted, wrong = Counted(weights=np.repeat([1.0, 0.0], 100)), np.arange(200) >= 100
-        assert counted.mean(wrong) == (0.0, 0.0)
-        scores, _ = judge(np.zeros(200), {"x": wrong.astype(float)}, True, counted)
-        assert scores[0].value == 0.0
-
-    def test_groups_decide_whether_a_difference_is_chance(self):
-        own, other = np.zeros(200), np.repeat([1.0] * 2 + [0.0] * 18, 10)
-        assert compare(own, other) == "better"
-        assert compare(own, other, Counted(groups=self.groups)) == "perhaps better"
+def quality_of(truth, predicted, answer, linear=None, probabilities=None, classes=None):
+    found = judged(truth, predicted, probabilities, classes=classes)
+    answers = {"this model": found.predicted, f"always answering {answer!r}": np.full(len(truth), answer)}
+    answers |= {} if linear is None else {"a linear model": linear}
+    return quality(found, judge(found.truth, answers, classes=found.classes), "churn")
 
 
 class TestHowRowsAreJudged:
@@ -106,7 +57,9 @@ class TestHowRowsAreJudged:
         assert len(found.train) == len(table) - len(found.positions)
         other, z = customers(seed=9)  # the record of another table is not used
         assert predict_held_out(subject_of(model, other.assign(churn=z)), QUICK).how == "new"
-        assert predict_held_out(subject_of(*churn_table(holdout=0)), QUICK).how == "refitted"
+        bare, _ = churn_table(holdout=0)
+        for rows in (table, pl.from_pandas(table)):
+            assert predict_held_out(subject_of(bare, rows), QUICK).how == "refitted"
 
     @pytest.mark.parametrize("moved", [False, True])
     @pytest.mark.parametrize("kind", ["classes", "three classes", "numbers"])
@@ -137,7 +90,10 @@ class TestHowRowsAreJudged:
         model = fewkern.FeatureVectorDiscriminant(max_vectors=2).fit(X, y)
         found = predict_held_out(subject_of(model, X, y), QUICK)
         assert found.how == "fitted"
-        assert "which is optimistic" in quality(found, constant(y, 0), "y").sentences[0]
+        assert (
+            "which is optimistic"
+            in quality(found, judge(y, {"this model": y, "0": 0 * y}, classes=[0, 1]), "y").sentences[0]
+        )
 
 
 class TestBaselines:
@@ -145,125 +101,71 @@ class TestBaselines:
         model, frame, y = churn_model()
         subject = subject_of(model, frame, y)
         found = predict_held_out(subject, QUICK)
-        rules = beside(subject, found)
+        made = beside(subject, found)
         train, test = found.train, found.positions
         most = y.iloc[train].mode()[0]
-        assert set(rules[f"always {most!r}"]) == {most}
         linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300)).fit(
             subject.samples[train], y.iloc[train]
         )
-        np.testing.assert_array_equal(rules["a linear model"], linear.predict(subject.samples[test]))
+        assert made.baseline_name == f"always answering {most!r}"
+        assert made.baseline == np.mean(y.iloc[test] != most)
+        assert made.linear == 1 - linear.score(subject.samples[test], y.iloc[test])
 
     def test_new_rows_are_dealt_into_folds(self):
         model, _, _ = churn_model()
         frame, y = customers(100, seed=5)
         subject = subject_of(model, frame, y)
-        rules = beside(subject, predict_held_out(subject, QUICK))
         # better than chance, and not fitted to the rows themselves
-        assert 0.5 < np.mean(rules["a linear model"] == y) < 1.0
+        assert 0 < beside(subject, predict_held_out(subject, QUICK)).linear < 0.5
 
     def test_one_class_has_no_linear_model(self):
         subject = replace(subject_of(*iris_model()), truth=np.zeros(150, dtype=int))
         found = judged(np.zeros(10, dtype=int), np.zeros(10, dtype=int), classes=[0, 1, 2])
-        assert list(beside(subject, replace(found, train=np.arange(10, 50)))) == ["always 0"]
+        assert beside(subject, replace(found, train=np.arange(10, 50))).baselines == {"always answering 0": 0.0}
 
 
-class TestClassQuality:
-    def setup_method(self):
-        rng = np.random.default_rng(3)
-        self.truth = np.where(rng.random(400) < 0.3, "yes", "no")
-        hit = rng.random(400) < 0.8
-        self.predicted = np.where(hit, self.truth, np.where(self.truth == "yes", "no", "yes"))
-        p = np.clip(0.5 + 0.4 * np.where(self.predicted == "yes", 1, -1) + 0.1 * rng.normal(size=400), 0, 1)
-        self.P = np.column_stack([1 - p, p])
-        found = judged(self.truth, self.predicted, self.P, classes=["no", "yes"])
-        self.found = quality(found, constant(self.truth, "no", self.predicted), "churn")
-
-    def test_numbers(self):
-        found = self.found
-        assert found.scores[0].value == pytest.approx(1 - metrics.accuracy_score(self.truth, self.predicted))
-        assert found.scores[1].value == pytest.approx(np.mean(self.truth == "yes"))
-        recall = metrics.recall_score(self.truth, self.predicted, average=None)
-        precision = metrics.precision_score(self.truth, self.predicted, average=None)
-        assert [c.recall for c in found.classes] == pytest.approx(recall)
-        assert [c.precision for c in found.classes] == pytest.approx(precision)
-        assert found.auc == pytest.approx(metrics.roc_auc_score(self.truth == "yes", self.P[:, 1]))
-
-    def test_sentences(self):
-        right = int((self.truth == self.predicted).sum())
-        yes, found = int((self.truth == "yes").sum()), int(((self.truth == "yes") & (self.predicted == "yes")).sum())
-        said = self.found.sentences
-        first = f"It predicts churn correctly for {right} of 400 rows it had not seen: {right / 4:.1f}%"
-        assert said[0].startswith(first)
-        common = f"{np.mean(self.truth == 'no'):.1%}"
-        assert said[1] == f"Always predicting 'no' is right for {common} of rows; this model is clearly better."
-        assert said[2] == f"A linear model is right for {right / 4:.1f}% of rows; this model is no better."
-        assert said[3] == f"It finds {found} of {yes} rows of class 'yes' ({found / yes:.0%})."
+def test_quality_of_two_classes():
+    rng = np.random.default_rng(3)
+    truth, P = np.where(rng.random(400) < 0.3, "yes", "no"), rng.dirichlet([1, 1], 400)
+    predicted = np.where(rng.random(400) < 0.8, truth, "no")
+    found = quality_of(truth, predicted, "no", predicted, P, ["no", "yes"])
+    assert [c.recall for c in found.classes] == pytest.approx(metrics.recall_score(truth, predicted, average=None))
+    precision = metrics.precision_score(truth, predicted, average=None)
+    assert [c.precision for c in found.classes] == pytest.approx(precision)
+    assert found.auc == pytest.approx(metrics.roc_auc_score(truth == "yes", P[:, 1]))
+    right, rows = int((truth == predicted).sum()), int((truth == "yes").sum())
+    hits = int(((truth == "yes") & (predicted == "yes")).sum())
+    first, second, third = found.sentences
+    assert first.startswith(f"It predicts churn correctly for {right} of 400 rows it had not seen: {right / 4:.1f}%")
+    common = f"Always answering 'no' is right for {np.mean(truth == 'no'):.1%} of rows"
+    assert second == f"{common}; a linear model is right for {right / 4:.1f}% of rows."
+    assert third == f"It finds {hits} of {rows} rows of class 'yes'; {hits} of {hits} answers 'yes' are right."
+    assert found.recommendation == "This model is better than always answering 'no'; use a linear model, it is as good."
 
 
-def of_two(truth, said):
-    return quality(judged(truth, said, classes=["no", "yes"]), constant(truth, "no"), "churn")
-
-
-def test_never_predicted():
-    found = of_two(["no"] * 299 + ["yes"], ["no"] * 300)
-    assert found.verdicts == ("no better",)
-    assert found.sentences[1] == "Always predicting 'no' is right for 99.7% of rows; this model is no better."
-    assert found.sentences[2] == "It never predicts 'yes': it finds none of the 1 row of this class."
-
-
-def test_a_little_better_may_be_chance():
-    found = of_two(["no"] * 6 + ["yes"] * 2, ["no"] * 7 + ["yes"])
-    assert found.verdicts == ("perhaps better",)
-    assert found.sentences[1] == "With 8 rows this is a rough estimate."
-    assert "this model is slightly better, which may be chance" in found.sentences[2]
-
-
-@pytest.mark.parametrize(("hits", "verdict"), [(4, "perhaps better"), (5, "better")])
-def test_verdict_is_mcnemars_exact_test(hits, verdict):
-    """One-sided, at the level of 5%: 0.5 ** 4 = 0.06, 0.5 ** 5 = 0.03."""
-    said = ["no"] * 50 + ["yes"] * hits + ["no"] * (10 - hits)
-    assert of_two(["no"] * 50 + ["yes"] * 10, said).verdicts == (verdict,)
-
-
-def test_a_class_that_the_model_does_not_know():
-    found = of_two(["no", "yes", "maybe"], ["no", "yes", "no"])
+def test_few_rows_are_a_rough_estimate_and_may_have_classes_that_the_model_does_not_know():
+    found = quality_of(["no", "yes", "maybe"], ["no", "yes", "no"], "no", classes=["no", "yes"])
     assert [(c.label, c.count, c.found) for c in found.classes] == [("no", 1, 1), ("yes", 1, 1), ("maybe", 1, 0)]
+    assert found.sentences[1] == "With 3 rows this is a rough estimate."
 
 
-def test_many_classes():
-    truth, said = [0, 0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 1, 1]
-    found = quality(judged(truth, said, classes=[0, 1, 2]), constant(truth, 2), "class")
-    assert found.sentences[0].startswith("It names the right class for 5 of 7 rows")
+def test_quality_of_many_classes():
+    found = quality_of([0, 0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 1, 1], 2, classes=[0, 1, 2])
     last = "Recall is highest for 0 (2 of 2 rows) and lowest for 2 (1 of 3 rows), most often predicted as 1 instead"
     assert found.sentences[-1] == f"{last} (2 times)."
 
 
-class TestRegressionQuality:
-    def test_numbers_and_sentences(self):
-        rng = np.random.default_rng(0)
-        truth = rng.normal(10, 5, 200)
-        found = judged(truth, truth + rng.normal(size=200))
-        made = quality(found, constant(truth, 10.0, truth + 3 * rng.normal(size=200)), "price")
-        own = made.scores[0]
-        assert own.value == pytest.approx(metrics.mean_absolute_error(truth, found.predicted))
-        assert own.rmse == pytest.approx(metrics.root_mean_squared_error(truth, found.predicted))
-        assert own.r2 == pytest.approx(metrics.r2_score(truth, found.predicted))
-        assert made.verdicts == ("better", "better")
-        text = " ".join(made.sentences)
-        assert text.startswith("On 200 rows it had not seen, its predictions of price are off by")
-        assert f"(R² {own.r2:.2f})" in text
-        assert f"(95% CI {own.low:.3f} to {own.high:.3f}; RMSE {own.rmse:.2f})" in text
-        assert (
-            f"Always predicting the mean has an RMSE of {made.scores[1].rmse:.2f}; this model is clearly better."
-            in text
-        )
-
-    def test_a_constant_target(self):
-        truth = np.full(10, 3.0)
-        made = quality(judged(truth, truth), constant(truth, 3.0), "y")
-        assert np.isnan(made.scores[0].r2)
-        assert not any("variance" in sentence for sentence in made.sentences)
+def test_quality_of_numbers():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(10, 5, 200)
+    found = quality_of(truth, truth + rng.normal(size=200), 10.0, truth + 3 * rng.normal(size=200))
+    own, text = found.judgement, " ".join(found.sentences)
+    assert text.startswith("On 200 rows it had not seen, its predictions of churn are off by 0.")
+    assert f"(RMSE {number(own.value)}; 95% CI {number(own.low)} to {number(own.high)})" in text
+    assert f"The model explains {own.r2:.0%} of the variance of churn (R² {own.r2:.2f})" in text
+    assert f"Always answering 10.0 has an RMSE of {own.baseline:.2f}; a linear model has an RMSE of" in text
+    same = np.full(10, 3.0)
+    assert not any("variance" in sentence for sentence in quality_of(same, same, 3.0).sentences)
 
 
 @pytest.mark.parametrize("names", [[True, False], [1.0, 2.0], pd.Categorical(["a", "b"])])
@@ -272,25 +174,7 @@ def test_labels_may_be_of_any_type(names):
     X = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, None] % 2
     subject = subject_of(fewkern.FeatureVectorDiscriminant(max_vectors=4).fit(X, y), X, y)
     found = predict_held_out(subject, QUICK)
-    assert quality(found, beside(subject, found), "y").scores[0].value < 0.5
-
-
-@pytest.mark.parametrize(
-    ("scores", "verdicts", "advice"),
-    [
-        ((0.1, 0.4, 0.3), ("better", "better"), "Use this model: it is clearly better than always predicting 'no' and"),
-        ((0.1, 0.4), ("better",), "Use this model: it is clearly better than always predicting 'no'."),
-        ((0.1, 0.4, 0.1), ("better", "no better"), "Use a linear model: it is as good, and simpler."),
-        ((0.2, 0.4, 0.1), ("better", "worse"), "Use a linear model: it is clearly better, and simpler."),
-        ((0.1, 0.4, 0.12), ("better", "perhaps better"), "A linear model is nearly as good, and simpler."),
-        ((0.3, 0.4, 0.5), ("perhaps better", "better"), "Do not rely on it yet: only more rows can tell"),
-        ((0.4, 0.4), ("no better",), "Do not use this model: it is no better than always predicting 'no'."),
-        ((0.4, 0.4, 0.1), ("no better", "worse"), "than always predicting 'no'. A linear model does better."),
-    ],
-)
-def test_recommendations(scores, verdicts, advice):
-    names = ("this model", "always 'no'", "a linear model")
-    assert advice in recommend(tuple(Score(name, value, 0.0, 1.0) for name, value in zip(names, scores)), verdicts)
+    assert beside(subject, found).value < 0.5
 
 
 @pytest.mark.parametrize("classify", [True, False])

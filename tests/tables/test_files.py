@@ -68,6 +68,7 @@ MONEY = "".join(f"{k},5;Köln;1.0{k:02d},25;3,5\n" for k in range(40)) + "1;2;3;
 TEXTS = {
     "line breaks in quotes": lambda frame: b"\xef\xbb\xbf" + frame.to_csv(index=False).encode(),
     "decimal commas but in a column of words": lambda _: f"price;town;sum;text\n{MONEY}".encode("cp1252"),
+    "row names without a header": lambda _: b"size,count\n" + b"oak,1,2\nfir,3,4\n" * 30,
     "a title": lambda frame: b"Trees of the town\n\n" + frame.to_csv(index=False).encode(),
 }
 

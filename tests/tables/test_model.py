@@ -1,6 +1,7 @@
 """One object for a table: fit, predict, judge, keep, save."""
 
 import copy
+import re
 import warnings
 
 import numpy as np
@@ -48,12 +49,10 @@ def test_a_messy_table(model):
 
 
 def test_rows_held_out_are_those_of_the_table(model):
-    held = model.held_out_
-    frame = messy()
+    held, frame = model.held_out_, messy()
     assert held.truth.tolist() == frame["side"].iloc[held.rows].tolist()
     assert 11 not in held.rows
-    assert len(held.rows) == model.judgement_.rows == 24
-    assert held.probabilities.shape == (24, 2)
+    assert len(held.probabilities) == len(held.rows) == model.judgement_.rows == 24
     assert model.judgement_.value == np.mean(held.truth != held.predicted)
     assert model.facts_.rows == 119
 
@@ -90,22 +89,18 @@ def test_kept_vectors_are_rows_of_the_table(model):
     kept = unmoved.kept()
     assert kept.columns.tolist() == ["row", "x0", "x1", "colour", "when", "on", "side", "coefficient"]
     assert len(kept) == unmoved.estimator_.n_vectors_
-    for _, vector in unmoved.kept().iterrows():
-        row = frame.iloc[vector["row"]]
-        assert vector["when"] == row["when"]
-        assert vector["side"] == row["side"]
-        assert vector["on"] == row["on"]
-        assert pd.isna(vector["x0"]) if pd.isna(row["x0"]) else vector["x0"] == pytest.approx(row["x0"])
-        assert pd.isna(vector["colour"]) if pd.isna(row["colour"]) else vector["colour"] == row["colour"]
+    rows = frame.iloc[kept["row"].astype(int)]
+    np.testing.assert_allclose(kept["x0"].astype(float), rows["x0"], rtol=1e-9)
+    for name in ("when", "on", "side", "colour"):
+        assert kept[name].fillna("none").tolist() == rows[name].fillna("none").tolist()
 
 
 def test_kept_rows_of_many_targets():
     """pandas warns where columns come one by one, which takes a time that grows with the square of their number."""
-    X, _ = make_sinc(60)
-    names = [f"y{k}" for k in range(120)]
-    frame = pd.DataFrame({"x": X[:, 0]} | {name: np.sin(k + X[:, 0]) for k, name in enumerate(names)})
-    kept = TableModel(**QUICK).fit(frame, names).kept()
-    assert kept.columns.tolist()[-120:] == [f"coefficient of {name}" for name in names]
+    x = np.linspace(-9, 9, 60)
+    frame = pd.DataFrame({"x": x} | {f"y{k}": np.sin(k + x) for k in range(120)})
+    kept = TableModel(**QUICK).fit(frame, list(frame)[1:]).kept()
+    assert kept.columns.tolist()[-120:] == [f"coefficient of y{k}" for k in range(120)]
 
 
 def test_names_of_kept_vectors_do_not_collide():
@@ -118,10 +113,11 @@ def test_regression():
     X, y = make_sinc(80, noise=0.1)
     frame = pd.DataFrame({"x": X[:, 0], "value": y})
     fitted = TableModel().fit(frame, "value")
+    assert is_regressor(fitted)
     assert fitted.task_ == "regress"
     assert fitted.score(frame) > 0.8
-    assert fitted.judgement_.verdict.startswith("better than always answering the mean")
-    assert is_regressor(fitted)
+    assert 0.8 < fitted.facts_.cross_validated_r2 < 1
+    assert fitted.judgement_.verdict.startswith("better than always answering the mean, ")
     assert fitted.novelty_threshold(0.1) == fitted.estimator_.novelty_threshold(0.1)
     for method in ("predict_proba", "predict_set", "score_samples"):
         assert not hasattr(fitted, method)
@@ -170,6 +166,8 @@ def test_a_density_never_sees_a_value_in_place_of_a_missing_one():
     assert np.isfinite(values[60:]).all()
     assert fitted.score(frame.iloc[60:]) == np.mean(values[60:])
     assert fitted.kept().columns.tolist()[-2:] == ["weight", "bandwidth"]
+    low, high = (f"{width:.3g}" for width in (fitted.kept()["bandwidth"].min(), fitted.kept()["bandwidth"].max()))
+    assert dict(fitted.summary())["kernel"].startswith(f"normal, bandwidth {low}" + f" to {high}" * (high != low))
     with pytest.raises(ValueError, match="only 3 of 200 rows have no missing value"):
         TableModel(task="density").fit(frame.assign(b=frame["b"].where(frame.index >= 197)))
 
@@ -195,11 +193,9 @@ def test_saved_models_come_back(model, tmp_path):
     frame = messy()
     again = fewkern.load(model.save(tmp_path / "m"))
     np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
-    assert again.summary() == model.summary()
-    assert again.notes_ == model.notes_
+    assert (again.summary(), again.notes_, again.get_params()) == (model.summary(), model.notes_, model.get_params())
     pd.testing.assert_frame_equal(again.kept(), model.kept())
     np.testing.assert_array_equal(again.held_out_.truth, model.held_out_.truth)
-    assert again.get_params() == model.get_params()
     small = model.save(tmp_path / "s", keep_path=False)
     assert small.stat().st_size < (tmp_path / "m.npz").stat().st_size
     np.testing.assert_array_equal(fewkern.load(small).predict_proba(frame), model.predict_proba(frame))
@@ -226,21 +222,19 @@ def test_every_model_is_saved_and_comes_back(task, name, tmp_path):
 def test_verbose_says_what_is_fitted(capsys):
     TableModel(max_vectors=5, verbose=True).fit(banana(60), "side")
     said = capsys.readouterr().err
-    assert "1/2 held-out check on 12 rows, KernelClassifier: growing and moving vectors, by folds: " in said
-    assert "2/2 all 60 rows, KernelClassifier: growing and moving vectors, by folds: " in said
+    for step in ("1/2 held-out check on 12 rows", "2/2 all 60 rows"):
+        assert f"{step}, KernelClassifier: growing and moving vectors, by folds: " in said
 
 
 def test_summary_without_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         facts = dict(TableModel(max_vectors=5).fit(banana(), "side").summary())
-    assert facts["kernel"].startswith("Gaussian, learned widths, ")
-    assert "(of prepared columns)" in facts["kernel"]
+    assert re.fullmatch(r"Gaussian, learned widths, [\d.]+ to [\d.]+ \(of prepared columns\)", facts["kernel"])
     assert "for the held-out check" in facts["fitted in"]
     assert "(24 rows the model did not see; 95% CI " in facts["held-out error"]
     assert "rows of class " in facts["found"]
-    assert facts["baselines"].startswith("always answering 'left': ")
-    assert "a linear model: " in facts["baselines"]
+    assert re.match(r"always answering 'left': [\d.]+%; a linear model: [\d.]+%", facts["baselines"])
 
 
 @pytest.mark.parametrize(
@@ -263,39 +257,31 @@ def test_problems(settings, target, message):
         TableModel(**settings).fit(banana(), target)
 
 
-def test_more_problems(model):
-    with pytest.raises(ValueError, match="the table has 3 usable rows; fitting needs at least 4"):
-        TableModel().fit(banana(3))
-    with pytest.raises(ValueError, match="no column besides the target"):
-        TableModel().fit(banana()[["side"]])
-    with pytest.raises(ValueError, match="the table has no columns"):
-        TableModel().fit(pd.DataFrame(index=range(5)))
-    with pytest.raises(ValueError, match="the table has no column 'side' to compare with"):
-        model.score(messy().drop(columns="side"))
-    with pytest.raises(ValueError, match="no row of the table has a target 'side'"):
-        model.score(messy().assign(side=None))
-    with pytest.raises(ValueError, match="expected one value for each of 120 rows, got 2 values"):
-        model.score(messy(), ["left", "right"])
-
-
-class Unreadable:
-    def __str__(self):
-        raise RuntimeError("no text")
-
-    __repr__ = __str__
-
-
-def test_cells_that_cannot_be_read_are_named(model):
-    cells = pd.Series([1.5, 2.5, Unreadable()] * 40, dtype=object)
-    message = r"column 'bad' has a cell in row 3 that cannot be read \(Unreadable: RuntimeError\)"
-    spoiled = banana().assign(bad=cells)
-    for target in ("side", "bad"):
-        with pytest.raises(ValueError, match=message):
-            TableModel(**QUICK).fit(spoiled, target)
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (banana(3), "the table has 3 usable rows; fitting needs at least 4"),
+        (banana()[["side"]], "no column besides the target"),
+        (pd.DataFrame(index=range(5)), "the table has no columns"),
+    ],
+)
+def test_tables_that_cannot_be_fitted(frame, message):
     with pytest.raises(ValueError, match=message):
-        model.predict(messy().assign(bad=cells))
-    with pytest.raises(ValueError, match="target has a cell in row 3"):
-        TableModel(**QUICK).fit(banana(), list(cells))
+        TableModel().fit(frame)
+    assert len(TableModel(model="discriminant", **QUICK).fit(banana(4), "side").predict(banana(4))) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "y", "message"),
+    [
+        (lambda f: f.drop(columns="side"), None, "the table has no column 'side' to compare with"),
+        (lambda f: f.assign(side=None), None, "no row of the table has a target 'side'"),
+        (lambda f: f, ["left", "right"], "expected one value for each of 120 rows, got 2 values"),
+    ],
+)
+def test_tables_without_a_truth(model, change, y, message):
+    with pytest.raises(ValueError, match=message):
+        model.score(change(messy()), y)
 
 
 def test_sparse_input_is_refused_with_a_way_out():
@@ -324,11 +310,10 @@ def test_explain_adds_up_the_features_of_a_column():
 
 
 def test_explain_numbers_components():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80), "kind": rng.choice(["x", "y"], 80)})
+    table = messy(80)[["x0", "x1", "colour"]].dropna()
     model = TableModel(task="reduce").fit(table)
     found = model.explain(table)
-    assert found.feature_names == ("a", "b", "kind")
+    assert found.feature_names == ("x0", "x1", "colour")
     assert found.output_names == (0, 1)
     np.testing.assert_allclose(found.predictions, model.transform(table), atol=1e-10)
 

@@ -87,20 +87,23 @@ def test_several_targets(tmp_path):
     assert told["task"].endswith("targets sine, cosine")
     assert told["held-out RMSE"].split("(")[1].startswith("in standard deviations of the targets; R² ")
     assert "R² " in told["  of cosine"]
+    assert told["baselines"].startswith("always answering the means: ")
     again = fewkern.load(model.save(tmp_path / "m"))
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
     assert again.summary() == model.summary()
     assert model.kept().columns.tolist()[-2:] == ["coefficient of sine", "coefficient of cosine"]
-    by_array = TableModel(max_vectors=10).fit(frame[["x"]], frame[["sine", "cosine"]])
-    np.testing.assert_allclose(by_array.predict(frame), model.predict(frame))
-    by_number = TableModel(model="fvs", max_vectors=3).fit(
-        frame[["x"]].iloc[5:], frame[["sine", "cosine"]].to_numpy()[5:]
-    )
-    assert by_number.targets == ("target 1", "target 2")
-    kept = fewkern.load(by_number.save(tmp_path / "n")).kept()  # with the targets of rows that are vectors
-    assert kept.columns.tolist()[1:4] == ["x", "target 1", "target 2"]
     with pytest.raises(ValueError, match=r"a report is about one target, this model has 2 \('sine', 'cosine'\)"):
         model.report(frame)
+
+
+def test_several_targets_beside_the_table(tmp_path):
+    x = np.linspace(-3, 3, 90)
+    targets = pd.DataFrame({"sine": np.sin(x), "cosine": np.cos(x)})
+    for given, names in ((targets, ("sine", "cosine")), (targets.to_numpy(), ("target 1", "target 2"))):
+        model = TableModel(model="fvs", max_vectors=3).fit({"x": x}, given)
+        assert model.targets == names
+        kept = fewkern.load(model.save(tmp_path / "n")).kept()  # with the targets of rows that are vectors
+        assert kept.columns.tolist()[1:4] == ["x", *names]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,12 @@ def test_several_targets(tmp_path):
         ({}, "ill", {"groups": ["p"] * 3}, "groups: there is no column 'p'"),
         ({}, "ill", {"groups": ["a", "b"]}, "groups: expected one column, got 'a', 'b'"),
         ({}, "ill", {"groups": np.zeros(320)}, "groups: 'groups' is the same in all rows"),
-        ({}, "ill", {"sample_weight": "patient"}, r"weights: column 'patient': 320 of 320 cells are not numbers"),
+        (
+            {},
+            "ill",
+            {"sample_weight": ["x", *["1"] * 319]},
+            r"weights: column 'weights': 1 of 320 cells is not a number",
+        ),
         ({}, "ill", {"sample_weight": "a"}, "weights: column 'a' holds negative or infinite numbers"),
         ({}, "ill", {"sample_weight": np.zeros(320)}, "weights: column 'weights' holds no positive number"),
         ({"task": "reduce"}, "ill", {"groups": "patient"}, r"groups: the model 'pca' takes none \(task 'reduce'\)"),

@@ -9,40 +9,43 @@ from fewkern.tables.schema import guess_task, resolve_target
 
 
 @pytest.mark.parametrize(
-    ("cells", "task"),
+    ("cells", "task", "note"),
     [
-        ([0, 1, 1, 0], "classify"),
-        ([0.0, 1.0, np.nan], "classify"),
-        (np.arange(50), "regress"),
-        ([0.5, 1.5], "regress"),
-        (["a", "b"], "classify"),
-        ([True, False], "classify"),
-        (["True", "False"], "classify"),
-        (["0.5", "1.5", None], "regress"),
-        (["1", "2", "1"], "classify"),
-        (["01", "02", "01"], "classify"),
-        (["1", "2", "3", "A"] * 5, "classify"),
-        (["1.5", "2.5"] * 10 + ["A"], "classify"),
-        ([str(k / 3) for k in range(30)] + ["?"], "regress"),
+        ([0, 1, 1, 0], "classify", None),
+        ([0.0, 1.0, np.nan], "classify", None),
+        (np.arange(1000), "regress", None),
+        ([0.5, 1.5], "regress", None),
+        (["a", "b"], "classify", None),
+        ([True, False], "classify", None),
+        (["True", "False"], "classify", None),
+        (["0.5", "1.5", None], "regress", None),
+        (["1", "2", "1"], "classify", None),
+        (["01", "02", "01"], "classify", None),
+        (["1", "2", "3", "A"] * 5, "classify", None),
+        (["1.5", "2.5"] * 10 + ["A"], "classify", None),
+        ([str(k / 3) for k in range(30)] + ["?"], "regress", None),
+        (
+            [0, 1, 2] * 5,
+            "classify",
+            "3 different whole numbers: taken as classes (the task 'regress' takes",
+        ),
+        (np.arange(15).repeat(10), "classify", "15 different whole numbers: taken as classes"),  # as many, none is rare
+        (
+            np.arange(21).repeat(5),
+            "regress",
+            "21 different whole numbers: taken as a number (the task 'classify'",
+        ),
+        (
+            np.r_[0:15, [0] * 2000],
+            "regress",
+            "15 different whole numbers, some of them rare, like counts: taken as a",
+        ),
     ],
 )
-def test_guesses(cells, task):
-    assert guess_task("y", pd.Series(cells))[0] == task
-
-
-def test_a_guess_that_may_be_wrong_is_said():
-    assert guess_task("n", pd.Series([0, 1, 2] * 5))[1] == (
-        "target 'n' has 3 different whole numbers: taken as classes (the task 'regress' takes them as numbers)"
-    )
-    assert guess_task("n", pd.Series(np.arange(21).repeat(5)))[1] == (
-        "target 'n' has 21 different whole numbers: taken as a number (the task 'classify' takes them as classes)"
-    )
-    counts = np.random.default_rng(0).poisson(4, 2000)
-    task, note = guess_task("n", pd.Series(counts))
-    assert task == "regress"
-    assert "some of them rare, like counts: taken as a number" in note
-    labels = guess_task("n", pd.Series(np.arange(15).repeat(10)))  # as many, but none is rare
-    assert labels[0] == "classify"
+def test_guesses(cells, task, note):
+    found, said = guess_task("y", pd.Series(cells))
+    assert found == task
+    assert said is None if note is None else said.startswith(f"target 'y' has {note}")
 
 
 @pytest.mark.parametrize(

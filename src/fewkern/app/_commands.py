@@ -307,8 +307,6 @@ def export(
         if sketch and target.parent.name == target.stem and target.parent.parent.is_dir():
             target.parent.mkdir(exist_ok=True)  # Arduino wants a folder of this name
         target = outputs.claim(target, SUFFIXES)
-        if target.suffix.lower() != ".c" and not sketch and exported.name is not None:
-            raise ValueError(f"{target.name}: --name is the beginning of names in C; leave it out.")
         found, options = load(model), given(exported) | {"explain": exported.explain or None}
         outputs.write(target, lambda path: write_code(found, path, options))
     more = {".c": (".h",), ".ino": (".c", ".h")}.get(target.suffix, ())

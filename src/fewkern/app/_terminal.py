@@ -225,9 +225,9 @@ def read_tables(files: Sequence[Path], reading: Reading, quiet: bool = False, *,
     """One table from files, in memory or in parts; ``whole``: from the only one, in memory."""
     from fewkern.tables.parts import open_tables
     from fewkern.tables.reading import read_file
-    from fewkern.tables.text_files import marks_of
+    from fewkern.tables.text_files import Marks
 
-    marks = marks_of(**asdict(reading))
+    marks = Marks(**asdict(reading))
     found = read_file(files[0], marks) if whole else open_tables(files, marks, shows_progress(quiet))
     for note in found.notes:
         say(f"{files[0]}: {note}", quiet)

@@ -25,8 +25,8 @@ from fewkern.io import load
 from fewkern.io.archive import write_atomically
 from fewkern.plotting import WaterfallDisplay
 from fewkern.reporting import ReportSettings
-from fewkern.reporting.evaluation import wilson
 from fewkern.reporting.formatting import number, percent, plural
+from fewkern.reporting.judgement import wilson
 from fewkern.tables.columns import Encoded
 from fewkern.tables.model import TableModel
 from fewkern.tables.parts import draw_rows, fetch_rows
@@ -139,7 +139,7 @@ class Tally:
         # one figure for several targets would add up different units
         if model.task_ not in ("classify", "regress") or len(model.targets) > 1 or model.target_ not in frame.columns:
             return cls()
-        truth, predicted = known_targets(model.truth(frame), columns[model.target_])
+        truth, predicted = known_targets(model.truth(frame), columns[model.targets[0]])
         if model.task_ == "classify" or not len(truth):
             return cls(len(truth), float(np.sum(truth != predicted)))
         mean = float(np.mean(truth))
@@ -334,8 +334,8 @@ def picture_of(model: TableModel, frame: Any = None) -> Any:
         if frame is None or not estimator.n_components_:  # the samples are not in the file
             return None
         X, colours = model.encoder_.encode(frame).values, None
-        if model.target_ is not None and model.target_ in frame.columns:
-            target = resolve_target(model.target_, frame[model.target_], "auto")
+        for name in set(model.targets) & set(frame.columns):
+            target = resolve_target(name, frame[name], "auto")
             X, colours = X[target.rows], target.values
         return ComponentsDisplay.from_estimator(estimator, X, colours).figure_
     if model.task_ == "density":

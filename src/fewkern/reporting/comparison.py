@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline
@@ -21,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fewkern.arrays.namespace import Array
 from fewkern.io.describe import plan
 from fewkern.reporting.evaluation import Predictions, losses
-from fewkern.reporting.formatting import label
+from fewkern.reporting.judgement import Judgement, answering, constant_answer, judge
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
@@ -35,48 +34,40 @@ _GRID = {"C": [1.0, 10.0, 100.0], "gamma": [0.1, 1.0, 10.0]}
 _TIMED_ROWS, _TIMES = 1000, 3
 
 
-def baselines(found: Predictions, X: Array, y: Array, seed: int) -> dict[str, Array]:
-    """Predictions of simple baselines by name: the most frequent class or the mean, then, if possible, a linear model.
+def judge_predictions(found: Predictions, X: Array, y: Array, seed: int) -> Judgement:
+    """The judgement of predictions beside simple baselines; that of the model itself, if it held these rows out.
 
     ``X`` and ``y`` are all rows of the table. A baseline is fitted to the rows of the fit, or where these are not
     known, predicts each fifth of the rows from the other four.
     """
-    rows, task = np.arange(len(found.positions)), "regress" if found.classes is None else "classify"
+    if found.judgement is not None:
+        return found.judgement
+    rows, classify = np.arange(len(found.positions)), found.classes is not None
     if len(found.train) or len(rows) < 2:
         folds = [(found.train if len(found.train) else found.positions, rows)]
     else:
         parts = KFold(min(5, len(rows)), shuffle=True, random_state=seed).split(rows)
         folds = [(found.positions[train], test) for train, test in parts]
-    made = []
-    for predict in (_constant_predictions, linear_predictions):
-        values = np.empty(len(rows), dtype=found.truth.dtype)
-        for train, test in folds:
-            predicted = predict(X[train], y[train], X[found.positions[test]], task)
-            if predicted is None:
-                break
-            values[test] = predicted
-        else:
-            made.append(values)
-    names = set(made[0].tolist())
-    most = "the mean" if task == "regress" else label(names.pop()) if len(names) == 1 else "the most frequent class"
-    return dict(zip((f"always {most}", "a linear model"), made))
+    constants = [constant_answer(y[train], classify) for train, _ in folds]
+    lines = [linear_predictions(X[train], y[train], X[found.positions[test]], classify) for train, test in folds]
+    answers = {"this model": found.predicted, answering(constants, classify): np.empty_like(found.truth)}
+    for (_, test), constant in zip(folds, constants):
+        answers[answering(constants, classify)][test] = constant
+    if all(predicted is not None for predicted in lines):
+        answers["a linear model"] = np.empty_like(found.truth)
+        for (_, test), predicted in zip(folds, lines):
+            answers["a linear model"][test] = predicted
+    return judge(found.truth, answers, found.counted, found.classes, found.probabilities)
 
 
-def _constant_predictions(X: Array, y: Array, new: Array, task: str) -> Array:
-    model = DummyClassifier() if task == "classify" else DummyRegressor()
-    return np.asarray(model.fit(X, y).predict(new))
-
-
-def linear_predictions(X: Any, y: Any, new: Any, task: str, seed: int = 0, weights: Any = None) -> Array | None:
+def linear_predictions(X: Any, y: Any, new: Any, classify: bool, weights: Any = None) -> Array | None:
     """Predictions of a linear model fitted to ``X`` and ``y``; None where it cannot be fitted, or would take long."""
-    if len(X) < 2 or X.shape[1] > _LINEAR_FEATURES or (task == "classify" and len(np.unique(y)) < 2):
-        return None
     if len(X) > _LINEAR_ROWS:
-        some = sample_rows(len(X), _LINEAR_ROWS, np.random.default_rng(seed))
+        some = sample_rows(len(X), _LINEAR_ROWS, np.random.default_rng(0))
         X, y, weights = X[some], y[some], None if weights is None else weights[some]
-        if task == "classify" and len(np.unique(y)) < 2:
-            return None
-    model = LogisticRegression(max_iter=300) if task == "classify" else RidgeCV(np.logspace(-3, 3, 7))
+    if len(X) < 2 or X.shape[1] > _LINEAR_FEATURES or (classify and len(np.unique(y)) < 2):
+        return None
+    model = LogisticRegression(max_iter=300) if classify else RidgeCV(np.logspace(-3, 3, 7))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it need not converge to be compared with
         scaler = StandardScaler().fit(X)

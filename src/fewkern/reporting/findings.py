@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fewkern.reporting.comparison import Usage, baselines, decides_alone, usage
+from fewkern.reporting.comparison import Usage, decides_alone, judge_predictions, usage
 from fewkern.reporting.evaluation import Predictions, ReportSettings, predict_held_out
 from fewkern.reporting.formatting import Table, label, number, percent, table_of
 from fewkern.reporting.importances import Importances, importances
@@ -86,7 +86,7 @@ def _supervised(subject: Subject, found: Predictions, target: str, seed: int) ->
     matter = importances(subject, seed)
     return {
         "predictions": found,
-        "quality": quality(found, baselines(found, subject.samples, subject.truth, seed), target),
+        "quality": quality(found, judge_predictions(found, subject.samples, subject.truth, seed), target),
         "importances": matter,
         "leak": _leak(subject, found, matter, target),
         "errors": errors(found, target),

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.namespace import Array, to_numpy
-from fewkern.reporting.evaluation import losses, rarer
+from fewkern.reporting.evaluation import losses
 from fewkern.reporting.formatting import cell, is_missing
+from fewkern.reporting.judgement import rarer
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 

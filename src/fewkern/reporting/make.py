@@ -43,8 +43,8 @@ class Report:
     >>> X, y = make_banana(150)
     >>> model = KernelClassifier(max_vectors=10).fit(X, y)
     >>> found = report(model, X, y, settings=ReportSettings(compare=False))
-    >>> found.findings.quality.scores[1].name
-    'always 0'
+    >>> found.findings.quality.judgement.baseline_name
+    'always answering 0'
     """
 
     html: str = field(repr=False)
@@ -63,7 +63,8 @@ class Report:
         )
 
     def __str__(self) -> str:
-        return printable("\n".join(self.findings.headline), keep="\n\t")
+        advice = (self.findings.quality.recommendation,) if self.findings.quality else ()
+        return printable("\n".join((*self.findings.headline, *advice)), keep="\n\t")
 
 
 def report(

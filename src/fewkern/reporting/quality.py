@@ -11,8 +11,9 @@ from sklearn.metrics import confusion_matrix, mean_pinball_loss, roc_auc_score
 
 from fewkern.arrays.namespace import Array
 from fewkern.plotting import IntervalsDisplay
-from fewkern.reporting.evaluation import Predictions, Score, judge, recommend, relation
+from fewkern.reporting.evaluation import Predictions, relation
 from fewkern.reporting.formatting import cell, label, number, of, percent, plural, signed
+from fewkern.reporting.judgement import ClassLine, Judgement
 from fewkern.reporting.subject import Subject
 
 # An interval of an error rate that is wider than this is worth a remark.
@@ -29,75 +30,38 @@ _MOST_ROWS = 2000
 
 
 @dataclass(frozen=True)
-class ClassLine:
-    """Recall and precision of one class, or of the class that is predicted from some probability on."""
-
-    label: Any
-    """The class, or the probability."""
-    count: int
-    """Rows of the class."""
-    called: int
-    """Rows that are assigned to the class."""
-    found: int
-    """Rows that are both."""
-
-    @property
-    def recall(self) -> float:
-        """Share of the rows of the class that are found."""
-        return self.found / self.count if self.count else float("nan")
-
-    @property
-    def precision(self) -> float:
-        """Share of the rows assigned to the class that are right."""
-        return self.found / self.called if self.called else float("nan")
-
-    @classmethod
-    def of(cls, name: Any, true: Array, called: Array) -> ClassLine:
-        """Count rows of the class, rows assigned to it, and rows that are both."""
-        return cls(name, int(true.sum()), int(called.sum()), int((true & called).sum()))
-
-
-@dataclass(frozen=True)
 class Quality:
     """How good a classifier or a regression is, on rows that it was not fitted to."""
 
-    scores: tuple[Score, ...]
-    """Scores of the model, of a constant prediction, and of a linear model where there is one."""
-    verdicts: tuple[str, ...]
-    """How the model compares with each of the baselines, as ``evaluation.compare`` words it."""
+    judgement: Judgement
     classes: tuple[ClassLine, ...]
     """The classes of a classifier, and those that only the rows have."""
     auc: float | None
     """Area under the ROC curve of the rarer of two classes."""
     sentences: tuple[str, ...]
-    recommendation: str
+
+    @property
+    def recommendation(self) -> str:
+        """The verdict as a sentence."""
+        return f"This model is {self.judgement.verdict}."
 
 
-def quality(found: Predictions, rules: dict[str, Array], target: str) -> Quality:
-    """Compare the predictions of a model with those of named baselines."""
-    classify = found.classes is not None
-    scores, verdicts = judge(found.truth, {"this model": found.predicted} | rules, classify, found.counted)
-    lines = _lines(found)
-    sentences = _class_sentences(found, scores[0], target) if classify else _number_sentences(found, scores[0], target)
-    for other, verdict in zip(scores[1:], verdicts):
-        name = other.name.replace("always", "always predicting", 1)
-        share = f"is right for {percent(1 - other.value)} of rows"
-        does = share if classify else f"has an RMSE of {number(other.rmse)}"
-        sentences.append(f"{name[0].upper()}{name[1:]} {does}; this model is {_COMPARED[verdict]}.")
-    if classify:
-        sentences += _two_classes(lines) if len(lines) == 2 else _many_classes(lines, found)
-    auc = None
+def quality(found: Predictions, judged: Judgement, target: str) -> Quality:
+    """What the predictions of a model, and how they were judged, mean to a reader."""
+    lines, auc = _lines(found), None
+    sentences = _class_sentences(found, judged, target) if lines else _number_sentences(found, judged, target)
+    if lines:
+        others = [f"{name} is right for {percent(1 - error)} of rows" for name, error in judged.baselines.items()]
+    else:
+        others = [f"{name} has an RMSE of {number(error)}" for name, error in judged.baselines.items()]
+    sentences.append(f"{others[0][0].upper()}{'; '.join(others)[1:]}.")
+    if judged.found is not None:
+        sentences.append(f"It finds {judged.found}.")
+    if len(lines) > 2:
+        sentences += _many_classes(lines, found)
     if found.rare is not None and len(lines) == 2 and all(line.count for line in lines):
         auc = float(roc_auc_score(*found.rare[1:]))
-    return Quality(scores, verdicts, lines, auc, tuple(sentences), recommend(scores, verdicts))
-
-
-_COMPARED = {
-    "better": "clearly better",
-    "perhaps better": "slightly better, which may be chance",
-    "no better": "no better",
-    "worse": "clearly worse",
-}
+    return Quality(judged, lines, auc, tuple(sentences))
 
 
 def _lines(found: Predictions) -> tuple[ClassLine, ...]:
@@ -109,45 +73,32 @@ def _lines(found: Predictions) -> tuple[ClassLine, ...]:
     return tuple(ClassLine.of(name, found.truth == name, found.predicted == name) for name in labels)
 
 
-def _class_sentences(found: Predictions, own: Score, target: str) -> list[str]:
+def _class_sentences(found: Predictions, judged: Judgement, target: str) -> list[str]:
     n = len(found.truth)
     right = f"{of(n - int(found.losses.sum()), n)} {'row' if n == 1 else 'rows'}"
     optimistic = ", which is optimistic" if found.how == "fitted" else ""
-    low, high = percent(1 - own.high, 0), percent(1 - own.low, 0)
+    low, high = percent(1 - judged.high, 0), percent(1 - judged.low, 0)
     does = "names the right class" if target == "class" else f"predicts {target} correctly"
-    weighted = "" if found.counted.weights is None else "weighted, "
-    share = f"{weighted}{percent(1 - own.value)} (95% CI {low} to {high})"
+    share = f"{'weighted, ' * judged.weighted}{percent(1 - judged.value)} (95% CI {low} to {high})"
     sentences = [f"It {does} for {right} {relation(found.how)}{optimistic}: {share}."]
-    if own.high - own.low > _VAGUE:
+    if judged.high - judged.low > _VAGUE:
         sentences.append(f"With {plural(n, 'row')} this is a rough estimate.")
     return sentences
 
 
-def _number_sentences(found: Predictions, own: Score, target: str) -> list[str]:
+def _number_sentences(found: Predictions, judged: Judgement, target: str) -> list[str]:
     low, high = (float(q) for q in np.quantile(found.truth, [0.05, 0.95]))
     rows = f"{plural(len(found.truth), 'row')} {relation(found.how)}"
-    interval = f"95% CI {number(own.low)} to {number(own.high)}; RMSE {number(own.rmse)}"
+    rmse = f"RMSE {number(judged.value)}; 95% CI {number(judged.low)} to {number(judged.high)}"
+    off = number(found.counted.mean(found.losses)[0])
     sentences = [
-        f"On {rows}, its predictions of {target} are off by {number(own.value)} on average ({interval}).",
+        f"On {rows}, its predictions of {target} are off by {off} on average ({rmse}).",
         f"For scale: 90% of these rows have a {target} between {number(low)} and {number(high)}.",
     ]
-    if np.isfinite(own.r2):
-        share = percent(max(own.r2, 0.0), 0)
-        sentences.append(f"The model explains {share} of the variance of {target} (R² {own.r2:.2f}).")
+    if judged.r2 is not None:
+        share = percent(max(judged.r2, 0.0), 0)
+        sentences.append(f"The model explains {share} of the variance of {target} (R² {judged.r2:.2f}).")
     return sentences
-
-
-def _two_classes(lines: tuple[ClassLine, ...]) -> list[str]:
-    line = lines[0 if lines[0].count < lines[1].count else 1]
-    if not line.count:
-        return []
-    name = label(line.label)
-    if not line.called:
-        return [f"It never predicts {name}: it finds none of the {plural(line.count, 'row')} of this class."]
-    return [
-        f"It finds {of(line.found, line.count)} rows of class {name} ({percent(line.recall, 0)}).",
-        f"When it predicts {name}, it is right {of(line.found, line.called)} times ({percent(line.precision, 0)}).",
-    ]
 
 
 def _many_classes(lines: tuple[ClassLine, ...], found: Predictions) -> list[str]:

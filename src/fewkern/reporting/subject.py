@@ -215,10 +215,8 @@ class Subject:
         part = self.rows.take(positions)
         y = None if self.truth is None else self.truth[positions]
         if self.encoder is not None:
-            frame = part.data if y is None else part.data.assign(**{str(self.target): y})
-            copy.set_params(holdout=0).fit(frame, self.target)
-        else:
-            copy.fit(self.given(part), *(() if y is None else (y,)))
+            copy.set_params(holdout=0, task=self.task)
+        copy.fit(self.given(part), *(() if y is None else (y,)))
         return replace(self, model=copy, core=steps_of(copy)[1], notes=())
 
 

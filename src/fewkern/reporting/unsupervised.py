@@ -14,8 +14,9 @@ from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.density.mixture import KernelMixture
 from fewkern.plotting.density import mixture_in_units
 from fewkern.reporting.comparison import normal_log_density
-from fewkern.reporting.evaluation import EACH_ROW, ReportSettings, relation, try_out
+from fewkern.reporting.evaluation import ReportSettings, relation, try_out
 from fewkern.reporting.formatting import number, percent, plural
+from fewkern.reporting.judgement import EACH_ROW
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 

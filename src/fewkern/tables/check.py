@@ -16,13 +16,13 @@ from fewkern.arrays import sampling
 from fewkern.arrays.namespace import Array
 from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.suspects import Suspects, hold_out, leave_out, suspects
-from fewkern.reporting.evaluation import Counted
 from fewkern.reporting.formatting import label, number, percent, plural
+from fewkern.reporting.judgement import Counted
 from fewkern.tables.cells import pandas
 from fewkern.tables.columns import CategoryColumn, days
 from fewkern.tables.encoder import TableEncoder
 from fewkern.tables.fitting import learn_columns
-from fewkern.tables.parts import as_parts, draw_rows, fetch_rows
+from fewkern.tables.parts import as_parts, draw_rows
 from fewkern.tables.reading import as_frame, cut_short, listed
 from fewkern.tables.resolve import Job, Request, group_column, notes_on_leakage, resolve
 
@@ -152,12 +152,11 @@ def _in_memory(table: Any, target: Any, request: Request) -> tuple[Any, Array, l
     if parts is None:
         frame = as_frame(table, "check")
         return frame, np.arange(len(frame)), []
-    if parts.n <= sampling.SAMPLE_ROWS:
-        return fetch_rows(parts, None, request.verbose), np.arange(parts.n), []
-    name = target or str(parts.empty.columns[-1])
-    drawn = draw_rows(parts, sampling.SAMPLE_ROWS, (name,), request.verbose)
+    few = parts.n <= sampling.SAMPLE_ROWS
+    needed = () if few else (target or str(parts.empty.columns[-1]),)
+    drawn = draw_rows(parts, sampling.SAMPLE_ROWS, needed, request.verbose)
     said = f"{len(drawn.numbers):,} of {parts.n:,} rows were drawn and looked at"
-    return drawn.frame, drawn.numbers, [said]
+    return drawn.frame, drawn.numbers, [] if few else [said]
 
 
 def _ranked(frame: Any, y: Array, found: Suspects, places: Array) -> Any:

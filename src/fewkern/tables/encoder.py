@@ -30,8 +30,7 @@ class TableWarning(UserWarning):
 
 def _learn_columns(frame: Any, schema: Schema) -> tuple[Column, ...]:
     """The used columns as the rows of ``frame`` show them; those without a single cell are not learned."""
-    filled = [found for found in schema.used if frame[found.name].notna().any()]
-    made = [found.learn(frame[found.name], schema.days_only) for found in filled]
+    made = [found.learn(frame[found.name]) for found in schema.used if frame[found.name].notna().any()]
     made = [column for column in made if column.features]
     if not made:
         left = listed(finding.name for finding in schema.columns)

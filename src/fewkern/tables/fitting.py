@@ -12,32 +12,33 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from fewkern.arrays import sampling
 from fewkern.arrays.frames import FrameParts, read_once
-from fewkern.arrays.namespace import Array, to_numpy
+from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import NeedsMemoryError
 from fewkern.arrays.progress import titled
 from fewkern.base import BudgetWarning, path_of
-from fewkern.core.gaussians import GaussianBasis, GaussianExpansion
 from fewkern.reporting.comparison import linear_predictions, normal_log_density
 from fewkern.reporting.formatting import plural
+from fewkern.reporting.judgement import (
+    Judgement,
+    answering,
+    constant_answer,
+    judge,
+    judge_density,
+    judge_fit,
+    measure_text,
+)
 from fewkern.tables.cells import pandas
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, named
-from fewkern.tables.judgement import (
-    FitFacts,
-    HeldOutRows,
-    Judgement,
-    judge_density,
-    judge_fit,
-    judge_held_out,
-    measure_text,
-    split_rows,
-)
+from fewkern.tables.facts import FitFacts, HeldOutRows, describe, describe_density
 from fewkern.tables.parts import draw_rows, fetch_rows
 from fewkern.tables.predicting import target_values
 from fewkern.tables.resolve import FEWEST_ROWS, Job, Request, notes_on_leakage, resolve, weight_values
@@ -97,8 +98,10 @@ def fit_job(job: Job, parts: FrameParts | None = None, lacking: int = 0) -> Fitt
                 f"fitted to {len(train):,} of {len(complete):,} rows; the error was measured on the others "
                 "(holdout 0, --holdout 0, fits all rows)"
             )
-    judgement = judgement or _judge_itself(job, found)
-    notes += why + contradiction(judgement, own_error(job, found.estimator))
+    error = own_error(job, found.estimator)
+    if judgement is None and error is not None and job.y is not None:
+        judgement = judge_fit(job.task, error, job.y[found.rows], job.loss_weights(found.rows))
+    notes += why + contradiction(judgement, error)
     if getattr(path_of(found.estimator), "open_end", False):
         falling = "the error was still falling at the budget of vectors"
         notes.append(f"{falling}: prefer='accurate' or a larger max_vectors may help")
@@ -127,14 +130,6 @@ def own_error(job: Job, estimator: Any) -> float | None:
     if error is None or job.y is None or job.y.ndim > 1:
         return None
     return math.sqrt(error) if job.task == "regress" else float(error)
-
-
-def _judge_itself(job: Job, fitted: FittedTable) -> Judgement | None:
-    """The judgement by the error that the fit itself reports, where no rows were held out."""
-    error = own_error(job, fitted.estimator)
-    if error is None or job.y is None:
-        return None
-    return judge_fit(job.task, error, job.y[fitted.rows], job.loss_weights(fitted.rows))
 
 
 def contradiction(judged: Judgement | None, cross_validated: float | None) -> list[str]:
@@ -212,9 +207,53 @@ def _judge_held_out(job: Job, fitted: FittedTable, test: Array) -> tuple[HeldOut
     held_out = HeldOutRows(
         job.rows[test], job.y[test], estimator.predict(new), probabilities, job.loss_weights(test), groups
     )
-    linear = linear_predictions(train, y, new, job.task, 0, weights)
-    labels = getattr(estimator, "classes_", job.target)
-    return held_out, judge_held_out(job.task, held_out, (y, weights), linear, labels)
+    classify = job.task == "classify"
+    constant = constant_answer(y, classify, weights)
+    answers = {"this model": held_out.predicted}
+    answers[answering([constant], classify)] = np.broadcast_to(constant, held_out.truth.shape)
+    linear = linear_predictions(train, y, new, classify, weights)
+    if linear is not None:
+        answers["a linear model"] = linear
+    classes = estimator.classes_ if classify else None
+    return held_out, judge(held_out.truth, answers, held_out.counted, classes, probabilities)
+
+
+def split_rows(job: Job, rows: Array) -> tuple[Array, Any, list[str]]:
+    """Rows to fit and rows to hold out (None: no check), and why there is none; whole groups are held out."""
+    share = job.request.holdout
+    if not share or job.task == "reduce":
+        return rows, None, []
+    stratify = None
+    if job.task == "classify" and job.y is not None:
+        counts = np.unique(job.y, return_counts=True)[1]
+        if counts.min() < 3 and len(counts) < 3:
+            return rows, None, ["too few rows of a class to hold any out: the error is not measured"]
+        enough = counts.min() >= 2 and min(round(share * len(rows)), round((1 - share) * len(rows))) >= len(counts)
+        stratify = job.y if enough else None
+    if job.groups is not None:
+        train, test = _split_groups(job, rows, job.groups[rows])
+    else:
+        train, test = train_test_split(rows, test_size=share, random_state=job.request.random_state, stratify=stratify)
+    if len(train) < 2:
+        return rows, None, ["too few rows to hold any out: the error is not measured"]
+    return train, test, []
+
+
+def _split_groups(job: Job, rows: Array, groups: Array) -> tuple[Array, Array]:
+    """Whole groups to hold out; of ten draws the one whose classes, or means, are most like those of all rows."""
+    share = job.request.holdout
+    draws = GroupShuffleSplit(10, test_size=share, random_state=job.request.random_state)
+    targets = np.zeros((len(rows), 1)) if job.y is None else job.y[rows].reshape(len(rows), -1)
+    if job.task == "classify":
+        targets = (targets == np.unique(targets)).astype(float)
+    mean, spread = targets.mean(axis=0), np.maximum(targets.std(axis=0), 1e-300)
+
+    def unlike(split: Any) -> float:
+        held = split[1]
+        return float(np.abs((targets[held].mean(axis=0) - mean) / spread).max()) + abs(len(held) / len(rows) - share)
+
+    train, test = min(draws.split(rows, groups=groups), key=unlike)
+    return rows[train], rows[test]
 
 
 def fit_parts(parts: FrameParts, target: Any, request: Request) -> tuple[Job, FittedTable]:
@@ -257,7 +296,7 @@ def _fit_all(job: Job, train: Array, test: Array | None, parts: FrameParts, lack
     classes = None if job.y is None or job.y.dtype.kind == "f" else np.unique(job.y)
     # on its way to workers without its rows, but for one target
     slight = replace(job, frame=None, rows=held_out[:0], y=None if job.y is None else job.y[:1], weights=None)
-    reader = _PartReader(slight, encoder, classes, held_out)
+    reader = partial(_read_part, slight, encoder, classes, held_out)
     with read_once():
         X, y, weights = parts.arrays(reader, reader(0, parts.empty))
         given = (X,) if job.y is None else (X, y)
@@ -274,50 +313,46 @@ def _places(known: Array, rows: Any) -> Array | None:
     return places if (places < len(known)).all() and np.array_equal(known[places], rows) else None
 
 
-@dataclass(frozen=True)
-class _PartReader:
-    """Turns a part of the table into features, targets and weights; rows that are not fitted have the weight zero."""
+def _read_part(
+    job: Job, encoder: TableEncoder, classes: Any, held_out: Array, first: int, part: Any
+) -> tuple[Array, Array, Array]:
+    """Features, targets and weights of a part of the table; rows that are not fitted have the weight zero.
 
-    job: Job
-    """A job with a single target, which stands in for those that are missing."""
-    encoder: TableEncoder
-    classes: Any
-    """All that are known; None where the targets are numbers."""
-    held_out: Array
-    """Numbers of rows that are held out, ascending."""
+    ``job`` has a single target, which stands in for those that are missing; ``classes`` are all that are known, None
+    where the targets are numbers; ``held_out`` are the numbers of rows that are held out, ascending.
+    """
+    encoded = encoder.encode(part)
+    weights, name = np.ones(len(part)), job.request.weights
+    if name is not None:
+        weights = np.nan_to_num(weight_values(name, part[name]))
+    lo, hi = np.searchsorted(held_out, [first, first + len(part)])
+    weights[held_out[lo:hi] - first] = 0.0
+    if job.task == "density":
+        weights[encoded.gaps] = 0.0
+    y, known = _part_targets(job, classes, part)
+    weights[~known] = 0.0
+    return encoded.values, y, weights
 
-    def __call__(self, first: int, part: Any) -> tuple[Any, Any, Any]:
-        encoded = self.encoder.encode(part)
-        weights, name = np.ones(len(part)), self.job.request.weights
-        if name is not None:
-            weights = np.nan_to_num(weight_values(name, part[name]))
-        lo, hi = np.searchsorted(self.held_out, [first, first + len(part)])
-        weights[self.held_out[lo:hi] - first] = 0.0
-        if self.job.task == "density":
-            weights[encoded.gaps] = 0.0
-        y, known = self._targets(part)
-        weights[~known] = 0.0
-        return encoded.values, y, weights
 
-    def _targets(self, part: Any) -> tuple[Array, Array]:
-        """Targets as the model predicts them, and which rows have one."""
-        job, known = self.job, np.ones(len(part), dtype=bool)
-        if job.y is None:
-            return np.zeros(len(part)), known
-        y, task = np.repeat(job.y, len(part), axis=0), "regress" if self.classes is None else "classify"
-        for k, name in enumerate(job.target if isinstance(job.target, tuple) else (job.target,)):
-            found = target_values(part[name], task, self.classes, job.request.merge_spellings)
-            has = pandas().notna(found)
-            values = found[has]
-            if y.dtype.kind in "iu" and np.any(values % 1):
-                raise ValueError(
-                    f"the target {name!r} holds {values[values % 1 != 0][0]:g}, but was taken as classes that are "
-                    "whole numbers; name the task, 'classify' or 'regress', or leave these rows out."
-                )
-            column = y if y.ndim == 1 else y[:, k]
-            column[has] = values.astype(y.dtype)
-            known &= has
-        return y, known
+def _part_targets(job: Job, classes: Any, part: Any) -> tuple[Array, Array]:
+    """Targets as the model predicts them, and which rows have one."""
+    known = np.ones(len(part), dtype=bool)
+    if job.y is None:
+        return np.zeros(len(part)), known
+    y, task = np.repeat(job.y, len(part), axis=0), "regress" if classes is None else "classify"
+    for k, name in enumerate(job.target if isinstance(job.target, tuple) else (job.target,)):
+        found = target_values(part[name], task, classes, job.request.merge_spellings)
+        has = pandas().notna(found)
+        values = found[has]
+        if y.dtype.kind in "iu" and np.any(values % 1):
+            raise ValueError(
+                f"the target {name!r} holds {values[values % 1 != 0][0]:g}, but was taken as classes that are whole "
+                "numbers; name the task, 'classify' or 'regress', or leave these rows out."
+            )
+        column = y if y.ndim == 1 else y[:, k]
+        column[has] = values.astype(y.dtype)
+        known &= has
+    return y, known
 
 
 def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
@@ -330,7 +365,7 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
         r2 = 1.0 - error**2 / spread if spread else None
     return FitFacts(
         rows=found.count, features=len(found.encoder.names), vectors=int(estimator.n_vectors_) or None,
-        kernel=_describe_density(estimator) if job.task == "density" else _describe(estimator),
+        kernel=describe_density(estimator) if job.task == "density" else describe(estimator),
         bytes=int(estimator.expansion_.nbytes), seconds=found.seconds, total=total,
         cross_validated=error, cross_validated_r2=r2,
         components=int(estimator.n_components_) if job.task == "reduce" else None,
@@ -339,47 +374,3 @@ def facts_of(found: FittedTable, job: Job, total: float) -> FitFacts:
         kept_missing=None if kept is None else found.encoded.missing[kept],
         kept_target=None if y is None or kept is None else y[kept],
     )  # fmt: skip
-
-
-def short_facts(facts: FitFacts, estimator: Any, rows: int, seconds: float) -> FitFacts:
-    """The facts of a compressed model: what was measured belongs to the long one."""
-    return replace(
-        facts, rows=rows, vectors=int(estimator.n_vectors_), kernel=_describe(estimator),
-        bytes=int(estimator.expansion_.nbytes), seconds=(seconds,), total=seconds, cross_validated=None,
-        cross_validated_r2=None, agreement=str(estimator.agreement_), kept_rows=None, kept_missing=None,
-        kept_target=None,
-    )  # fmt: skip
-
-
-def _describe(estimator: Any) -> str:
-    """A short description of the kernel of a model."""
-    expansion = estimator.expansion_
-    if isinstance(expansion, GaussianExpansion):
-        return _describe_metric(expansion.basis)
-    kernel = getattr(estimator, "kernel_", None) or expansion.kernel
-    words = [type(kernel).__name__]
-    for name, value in kernel.get_params().items():
-        if isinstance(value, (int, float)):
-            words.append(f"{name} {value:.3g}")
-        elif getattr(value, "ndim", 0) == 1:
-            words.append(f"one {name} per feature, {float(value.min()):.3g} to {float(value.max()):.3g}")
-    return ", ".join(words)
-
-
-def _describe_metric(basis: GaussianBasis) -> str:
-    """The Gaussians of a learned model: widths along the prepared columns, those of the vectors, and directions."""
-    scales, own = to_numpy(basis.scales).astype(float), to_numpy(basis.inverse_widths).astype(float)
-    words = ["Gaussian"]
-    if len(own) and (scales > 0).any():
-        widths = 1.0 / (scales[scales > 0][:, None] * own[None, :])
-        words.append(f"learned widths, {widths.min():.3g} to {widths.max():.3g} (of prepared columns)")
-    count = int(basis.directions.shape[1])
-    if count:
-        words.append(f"{count} learned direction{'s' * (count > 1)}")
-    return ", ".join(words)
-
-
-def _describe_density(estimator: Any) -> str:
-    """A short description of the kernels of a density."""
-    low, high = float(estimator.bandwidths_.min()), float(estimator.bandwidths_.max())
-    return f"normal, bandwidth {low:.3g}" + (f" to {high:.3g}" if high > low else "") + " (of standardized columns)"

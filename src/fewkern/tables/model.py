@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import time
 from collections.abc import Callable
@@ -26,8 +27,8 @@ from fewkern.io import save, to_c, to_js, to_onnx, to_sql
 from fewkern.reporting import Report, ReportSettings, report
 from fewkern.tables import TASKS
 from fewkern.tables.encoder import named, of_tables, prepared
-from fewkern.tables.fitting import facts_of, fit_job, fit_parts, short_facts
-from fewkern.tables.judgement import summary
+from fewkern.tables.facts import short_facts, summary
+from fewkern.tables.fitting import facts_of, fit_job, fit_parts
 from fewkern.tables.parts import as_parts
 from fewkern.tables.predicting import Predicting, check_loaded, if_model_has, known_targets
 from fewkern.tables.reading import as_column, as_frame, listed
@@ -35,18 +36,9 @@ from fewkern.tables.resolve import Request, resolve, weight_values
 
 # Settings of the estimator, and the values that leave them to it.
 _SETTINGS = {"prefer": "balanced", "n_vectors": None, "max_vectors": None, "class_weight": None, "n_components": "auto"}
-_WRITTEN_IN_C = {"explain": "shares are written in C"}
-_DOUBLES = _WRITTEN_IN_C | {"dtype": "the numbers of JavaScript are doubles"}
-_ONE_VALUE = dict.fromkeys(("dtype", "coverage", "false_alarms"), "an SQL expression is one value, in double precision")
-# suffix of a file -> what writes it, and the options that it cannot have, with the reason
-_WRITERS: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
-    ".onnx": (to_onnx, _WRITTEN_IN_C),
-    ".c": (to_c, {}),
-    ".ino": (to_c, {}),
-    ".js": (to_js, _DOUBLES),
-    ".mjs": (to_js, _DOUBLES),
-    ".sql": (to_sql, _WRITTEN_IN_C | _ONE_VALUE),
-}
+# suffix of a file -> what writes it
+_WRITERS: dict[str, Callable[..., Any]]
+_WRITERS = {".onnx": to_onnx, ".c": to_c, ".ino": to_c, ".js": to_js, ".mjs": to_js, ".sql": to_sql}
 SUFFIXES = tuple(_WRITERS)
 
 
@@ -319,7 +311,7 @@ class TableModel(Predicting, BaseEstimator):
         path: str | os.PathLike[str],
         *,
         dtype: Any = None,
-        name: str = "model",
+        name: str | None = None,
         coverage: float | None = None,
         false_alarms: float | None = None,
     ) -> Path:
@@ -328,9 +320,8 @@ class TableModel(Predicting, BaseEstimator):
         ``.onnx``: :func:`fewkern.to_onnx`, ``.c``: :func:`fewkern.to_c`, ``.js`` and ``.mjs``: :func:`fewkern.to_js`,
         ``.sql``: :func:`fewkern.to_sql`. These functions take a TableModel, too, and have further parameters.
         """
-        options = {"dtype": dtype, "coverage": coverage, "false_alarms": false_alarms}
-        in_c = {"name": name} if Path(path).suffix.lower() in (".c", ".ino") else {}
-        return write_code(self, Path(path), options | in_c)
+        options = {"dtype": dtype, "name": name, "coverage": coverage, "false_alarms": false_alarms}
+        return write_code(self, Path(path), options)
 
     def report(
         self, frame: Any, path: str | os.PathLike[str] | None = None, *, settings: ReportSettings | None = None
@@ -360,9 +351,9 @@ def write_code(model: Any, path: Path, options: dict[str, Any]) -> Path:
     if suffix not in _WRITERS:
         known = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
         raise ValueError(f"{path.name}: expected a file that ends in {known}, got {suffix or 'no suffix'!r}.")
-    write, barred = _WRITERS[suffix]
+    write = _WRITERS[suffix]
     for option in given:
-        if option in barred:
-            raise ValueError(f"{path.name}: {barred[option]}; leave {option} out.")
+        if option not in inspect.signature(write).parameters:
+            raise ValueError(f"{path.name}: {write.__name__} has no option {option!r}; leave it out.")
     write(model, path, **given)
     return path

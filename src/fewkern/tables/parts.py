@@ -7,7 +7,7 @@ file is cut where a line ends outside of quotes. Its cells stay text, as in :mod
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,6 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
 from fewkern.arrays.progress import missing_package
 from fewkern.arrays.sampling import row_keys, smallest_keys
-from fewkern.tables import text_files
 from fewkern.tables.cells import pandas
 from fewkern.tables.reading import (
     PARQUET,
@@ -32,6 +31,7 @@ from fewkern.tables.reading import (
     parquet_error,
     read_file,
 )
+from fewkern.tables.text_files import TEXT, Marks, Opened, Piece, Style, cut_text
 
 # A file of more bytes than this (of text, or eight for every cell of Parquet) is read in pieces: as cells it takes
 # several times as much memory, and so does the fit.
@@ -80,9 +80,7 @@ def _inside(folder: Path) -> list[Path]:
     return found
 
 
-def open_tables(
-    files: Sequence[Path], marks: text_files.Marks = text_files.DETECTED, verbose: bool = False
-) -> ReadTable:
+def open_tables(files: Sequence[Path], marks: Marks | None = None, verbose: bool = False) -> ReadTable:
     """One table from files: in memory if it is a single one that is not large, otherwise in parts.
 
     Raises a ValueError, with the names of the file and of the column, if a file has other columns than the first, or
@@ -94,6 +92,7 @@ def open_tables(
         ``frame`` is a data frame of pandas, or :class:`~fewkern.arrays.frames.FrameParts`, which
         :meth:`TableModel.fit` takes.
     """
+    marks = marks or Marks()
     if len(files) == 1 and not _is_large(files[0]):
         return read_file(files[0], marks)
     require_dask(f"several files, and files of more than {STREAM_BYTES >> 20} MiB, are read")
@@ -108,7 +107,7 @@ def open_tables(
     return ReadTable(parts, opened[0].notes)
 
 
-def _check_alike(first: _Opened, other: _Opened) -> None:
+def _check_alike(first: Opened, other: Opened) -> None:
     """Raise a ValueError if two files do not belong to one table."""
     for name in first.columns:
         if name not in other.columns:
@@ -124,53 +123,6 @@ def _check_alike(first: _Opened, other: _Opened) -> None:
             raise ValueError(f"{other.path.name} has a column {name!r}, which {first.path.name} lacks.")
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A piece of a file."""
-
-    name: str
-    """Name of the file, with the place in it."""
-    read: Callable[[], Any]
-    rows: Callable[[], int] | None = None
-    """Counts the rows, where that is faster than reading them."""
-    columns: Sequence[str] = ()
-    """Columns of the table, in their order."""
-
-    def __call__(self) -> Any:
-        return self._named(self.read)[self.columns]
-
-    def count(self) -> int:
-        """Number of rows."""
-        return len(self()) if self.rows is None else int(self._named(self.rows))
-
-    def _named(self, read: Callable[[], Any]) -> Any:
-        """What ``read`` returns; an error says what was read."""
-        try:
-            return read()
-        except ValueError as error:
-            raise ValueError(f"{self.name}: {error}") from error
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A file of which only the head has been read."""
-
-    path: Path
-    pieces: Sequence[_Piece]
-    empty: Any
-    """A data frame with its columns, and no rows."""
-    types: dict[str, str]
-    """What the columns hold, where the file says so."""
-    notes: tuple[str, ...] = ()
-    style: text_files.Style | None = None
-    """How a text file is written."""
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return list(map(str, self.empty.columns))
-
-
 def _is_large(path: Path) -> bool:
     """Whether a file is so large that it is read in pieces."""
     suffix, packed = kind_of(path)
@@ -179,21 +131,19 @@ def _is_large(path: Path) -> bool:
     if suffix in PARQUET:
         meta = _parquet(path).metadata
         return bool(8 * meta.num_rows * meta.num_columns > STREAM_BYTES)
-    return suffix in text_files.TEXT and path.stat().st_size > STREAM_BYTES
+    return suffix in TEXT and path.stat().st_size > STREAM_BYTES
 
 
-def _open_file(path: Path, marks: text_files.Marks, style: text_files.Style | None) -> _Opened:
+def _open_file(path: Path, marks: Marks, style: Style | None) -> Opened:
     """The pieces of a file; ``style`` is that of the first file of a table, if this is another one."""
     suffix, packed = kind_of(path)
     if suffix in PARQUET and not packed:
         return _open_parquet(path)
-    if suffix in text_files.TEXT and not packed and path.is_file() and path.stat().st_size:
-        cut = text_files.cut_text(path, suffix, marks, style)
-        pieces = [_Piece(f"{path.name}, {where}", read, count) for where, read, count in cut.pieces]
-        return _Opened(path, pieces, cut.empty, {}, cut.notes, cut.style)
+    if suffix in TEXT and not packed and path.is_file() and path.stat().st_size:
+        return cut_text(path, suffix, marks, style)
     found = read_file(path, marks)
-    whole = _Piece(path.name, lambda: read_file(path, marks).frame)
-    return _Opened(path, [whole], found.frame.iloc[:0], {}, found.notes)
+    whole = Piece(path.name, lambda: read_file(path, marks).frame)
+    return Opened(path, [whole], found.frame.iloc[:0], found.notes)
 
 
 def _parquet(path: Path) -> Any:
@@ -209,15 +159,15 @@ def _parquet(path: Path) -> Any:
         raise parquet_error(path.name, error) from error
 
 
-def _open_parquet(path: Path) -> _Opened:
+def _open_parquet(path: Path) -> Opened:
     file = _parquet(path)
     lengths = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
     pieces = [
-        _Piece(f"{path.name}, row group {k}", partial(_row_group, path, k), partial(int, length))
+        Piece(f"{path.name}, row group {k}", partial(_row_group, path, k), partial(int, length))
         for k, length in enumerate(lengths)
     ]
     types = {str(field.name): _family(field.type) for field in file.schema_arrow}
-    return _Opened(path, pieces, _texts_as_names(file.schema_arrow.empty_table().to_pandas()), types)
+    return Opened(path, pieces, _texts_as_names(file.schema_arrow.empty_table().to_pandas()), types=types)
 
 
 def _row_group(path: Path, group: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,12 +18,14 @@ from fewkern.arrays.namespace import Array
 from fewkern.arrays.partitions import is_collection
 from fewkern.base import vectors_moved
 from fewkern.core.explanation import Explanation
+from fewkern.io.fields import fits
 from fewkern.io.trial import check_answer, try_methods
+from fewkern.reporting.judgement import Judgement
 from fewkern.tables import TASKS
 from fewkern.tables.cells import is_mark, numbers, numbers_as_written, pandas, spelling_key, texts
 from fewkern.tables.columns import Encoded
 from fewkern.tables.encoder import TableEncoder, TableWarning
-from fewkern.tables.judgement import FitFacts
+from fewkern.tables.facts import FitFacts, HeldOutRows
 from fewkern.tables.parts import as_dask_frame
 from fewkern.tables.reading import as_column, as_frame, nearest
 
@@ -32,16 +34,6 @@ _TASKS_WITH = {
     "cdf": ("regress",),  # that of a density is another one
     "transform": ("reduce",),
     "score_samples": ("density",),
-}
-# Attributes, and the class of what they hold; None where there may be nothing.
-_PARTS = {
-    "encoder_": ("TableEncoder",),
-    "facts_": ("FitFacts",),
-    "notes_": ("tuple",),
-    "held_out_": ("HeldOutRows", "NoneType"),
-    "judgement_": ("Judgement", "NoneType"),
-    "model_": ("str",),
-    "target_": ("str", "tuple", "NoneType"),
 }
 
 
@@ -64,10 +56,14 @@ class Predicting:
     """The methods of a :class:`TableModel` that take new rows, and its vectors as rows."""
 
     task_: str
-    target_: Any
+    model_: str
+    target_: str | tuple[str, ...] | None
     encoder_: TableEncoder
     estimator_: Any
     facts_: FitFacts
+    notes_: tuple[str, ...]
+    held_out_: HeldOutRows | None
+    judgement_: Judgement | None
     merge_spellings: bool
 
     def _encode(self, frame: Any) -> Encoded:
@@ -94,7 +90,11 @@ class Predicting:
         """Call a method for every partition of a Dask data frame, when its values are asked for."""
         check_is_fitted(self)
         table = as_dask_frame(frame, type(self).__name__)
-        return map_frame(partial(_predict_partition, self, method, given), table, partial(_column_names, self))
+
+        def predict(part: Any) -> Any:
+            return getattr(self, method)(self.encoder_.encode(part), **given)
+
+        return map_frame(predict, table, partial(_column_names, self))
 
     @if_model_has("predict")
     def predict(self, frame: Any) -> Any:
@@ -302,11 +302,6 @@ def note_on_gaps(encoded: Encoded) -> tuple[str, ...]:
     return (f"{count:,} of {rows:,} rows have a missing value and so no log density",) if count else ()
 
 
-def _predict_partition(model: Predicting, method: str, given: dict[str, Any], part: Any) -> Any:
-    """Call a method for a part of a table, without warnings."""
-    return getattr(model, method)(model.encoder_.encode(part), **given)
-
-
 def _column_names(model: Predicting, count: int) -> list[Any]:
     """Names of the columns of predictions: components, classes, or the ends of an interval."""
     if model.task_ == "reduce":
@@ -320,7 +315,13 @@ def check_loaded(model: Any) -> None:
     """Raise a ValueError if the parts of a model from a file are inconsistent."""
     if not any(name.endswith("_") for name in vars(model)):
         return  # not fitted
-    _check_parts(model)
+    for name, hint in get_type_hints(Predicting).items():
+        if name not in vars(model) or not fits(vars(model)[name], hint):
+            raise ValueError(f"TableModel: its {name} are missing.")
+    if not isinstance(model.estimator_, BaseEstimator):
+        raise ValueError("TableModel: its estimator_ is missing.")
+    if not np.array_equal(model.feature_names_in_, model.encoder_.feature_names_in_):
+        raise ValueError("TableModel: its columns are not those of its encoder_.")
     features = len(model.encoder_.mean_)
     if getattr(model.estimator_, "n_features_in_", None) != features:
         raise ValueError(f"TableModel: the estimator was not fitted with the {features} features of the encoder.")
@@ -334,17 +335,6 @@ def check_loaded(model: Any) -> None:
             check_answer(model.transform(row), 1, "TableModel.transform")
     model.summary()
     model.kept()
-
-
-def _check_parts(model: Any) -> None:
-    """Raise a ValueError if a part of a fitted model is missing, or is something else."""
-    for name, kinds in _PARTS.items():
-        if type(vars(model).get(name)).__name__ not in kinds:
-            raise ValueError(f"TableModel: its {name} are missing.")
-    if not isinstance(vars(model).get("estimator_"), BaseEstimator):
-        raise ValueError("TableModel: its estimator_ is missing.")
-    if not np.array_equal(model.feature_names_in_, model.encoder_.feature_names_in_):
-        raise ValueError("TableModel: its columns are not those of its encoder_.")
 
 
 def _coefficients(model: Any, coef: Array) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from fewkern.arrays.namespace import Array, is_sparse
 from fewkern.reporting.comparison import decides_alone
 from fewkern.reporting.formatting import label, number, percent, plural
+from fewkern.reporting.judgement import is_rare
 from fewkern.tables import BY_CLASS, build, check_model
 from fewkern.tables.cells import factorized, holds_text, nested, numbers_as_written, texts
 from fewkern.tables.columns import bad_cells
@@ -360,11 +361,6 @@ def _determines(codes: Array, y: Any, task: str) -> bool:
     counts = np.bincount(codes)
     within = y - (np.bincount(codes, y) / np.maximum(counts, 1))[codes]
     return bool(np.var(within) <= 0.001 * np.var(y))
-
-
-def is_rare(share: float, classes: int) -> bool:
-    """Whether a class has so small a share of the rows that the share of errors says little about it."""
-    return 0 < share < min(0.05, 0.25 / classes)
 
 
 def note_on_rare_class(y: Array, weighted: bool) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +42,8 @@ class ColumnType:
     """Numbers are truth values."""
     form: str = ""
     """Format of dates."""
+    parts: tuple[str, ...] | None = None
+    """Parts of dates; None: those that vary enough."""
     merge: bool = False
     """Spellings of a category are one."""
 
@@ -50,12 +52,12 @@ class ColumnType:
         """Whether a model may see the column."""
         return self.kind in ("number", "category", "date")
 
-    def learn(self, column: Any, days_only: bool = False) -> columns.Column:
+    def learn(self, column: Any) -> columns.Column:
         """The column as these cells show it."""
         if self.kind == "number":
             return columns.NumberColumn.learn(self.name, column, self.comma, self.flag)
         if self.kind == "date":
-            return columns.DateColumn.learn(self.name, column, self.form, ("day",) if days_only else None)
+            return columns.DateColumn.learn(self.name, column, self.form, self.parts)
         return columns.CategoryColumn.learn(self.name, column, self.merge)
 
 
@@ -65,8 +67,6 @@ class Schema:
 
     columns: tuple[ColumnType, ...]
     notes: tuple[str, ...]
-    days_only: bool = False
-    """Dates count as days, without season, weekday and hour."""
 
     @property
     def used(self) -> tuple[ColumnType, ...]:
@@ -103,7 +103,7 @@ def infer_schema(frame: Any, drop: Any = (), keep: Any = (), numbers_only: bool 
     if not any(finding.used for finding in found):
         # an index is better than nothing: a table of one column x = 0, 1, 2, ... is a series
         found = [ColumnType(f.name, "number") if f.kind == "index" and f.name else f for f in found]
-    return Schema(tuple(found), _notes(found), numbers_only)
+    return Schema(tuple(found), _notes(found))
 
 
 def infer_column(name: str, column: Any, keep: bool = False, merge: bool = False) -> ColumnType:
@@ -217,7 +217,7 @@ def _as_number_only(finding: ColumnType, column: Any) -> ColumnType:
     if finding.kind == "date":
         if "day" not in columns.parts_of(columns.days(column, finding.form)):
             return ColumnType(finding.name, "text")
-        return ColumnType(finding.name, "date", f"column {finding.name!r} holds dates: elapsed days", form=finding.form)
+        return replace(finding, note=f"column {finding.name!r} holds dates: elapsed days", parts=("day",))
     return finding
 
 

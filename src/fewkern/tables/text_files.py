@@ -11,7 +11,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,22 +40,17 @@ class Marks:
     """The format of text files, as far as the user gave it."""
 
     sep: str | None = None
+    """A character, or ``tab``."""
     decimal: str | None = None
     skip: int | None = None
 
-
-# Nothing is given: all is detected.
-DETECTED = Marks()
-
-
-def marks_of(sep: str | None, decimal: str | None, skip: int | None) -> Marks:
-    """Check the given format of a text file; ``tab`` is a name of a separator."""
-    if decimal not in (None, ".", ","):
-        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
-    sep = None if sep is None else {"\\t": "\t", "tab": "\t"}.get(sep, sep)
-    if sep is not None and len(sep) != 1:
-        raise ValueError(f"sep must be one character, got {sep!r}.")
-    return Marks(sep, decimal, skip)
+    def __post_init__(self) -> None:
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.' or ',', got {self.decimal!r}.")
+        if self.sep in ("\\t", "tab"):
+            object.__setattr__(self, "sep", "\t")
+        if self.sep is not None and len(self.sep) != 1:
+            raise ValueError(f"sep must be one character, got {self.sep!r}.")
 
 
 @dataclass(frozen=True)
@@ -71,15 +66,50 @@ class Style:
 
 
 @dataclass(frozen=True)
-class CutText:
-    """A text file that is cut where lines end."""
+class Piece:
+    """A piece of a file."""
 
-    style: Style
-    notes: tuple[str, ...]
+    name: str
+    """Of the file, with the place."""
+    read: Callable[[], Any]
+    rows: Callable[[], int] | None = None
+    """Counts the rows, where that is faster than reading them."""
+    columns: Sequence[str] = ()
+    """Those of the table, in their order."""
+
+    def __call__(self) -> Any:
+        return self._named(self.read)[self.columns]
+
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self()) if self.rows is None else int(self._named(self.rows))
+
+    def _named(self, read: Callable[[], Any]) -> Any:
+        """What ``read`` returns; an error says what was read."""
+        try:
+            return read()
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file of which only the head has been read."""
+
+    path: Path
+    pieces: Sequence[Piece]
     empty: Any
     """A data frame with its columns, and no rows."""
-    pieces: list[tuple[str, Callable[[], Any], Callable[[], int]]]
-    """The place of every piece, what reads it, and what counts its rows."""
+    notes: tuple[str, ...] = ()
+    style: Style | None = None
+    """How a text file is written."""
+    types: dict[str, str] = field(default_factory=dict)
+    """What the columns hold, where the file says so."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(map(str, self.empty.columns))
 
 
 def decoded(name: str, content: bytes) -> tuple[str, tuple[str, ...]]:
@@ -119,42 +149,21 @@ def find_style(text: str, suffix: str, marks: Marks) -> Style:
 
 
 def _find_layout(lines: list[str], usual: str, marks: Marks) -> tuple[str, int]:
-    """Separator, and the number of lines above the header; where a title misleads, those of the widest table."""
-    if marks.skip is not None:
-        return marks.sep or _find_separator(lines[marks.skip :], usual), marks.skip
-    found = marks.sep or _find_separator(lines, usual)
-    skip, width = _title_lines(lines, found)
-    if len({len(row) for row in csv.reader(lines, delimiter=found) if row}) > 1:
-        width = 0  # no table from the first line on, such as a title with commas above columns with semicolons
-    for sep in () if skip or marks.sep else _SEPARATORS:
-        other, wide = _title_lines(lines, sep)
-        if other and wide > width:
-            found, skip, width = sep, other, wide
-    return found, skip
-
-
-def _title_lines(lines: list[str], sep: str) -> tuple[int, int]:
-    """Lines above the header, and the width of the table, with a separator."""
-    reader = csv.reader(lines, delimiter=sep)
-    starts, rows = [0], []
-    for row in reader:
-        rows.append(row)
-        starts.append(reader.line_num)
-    above, width = header_row(rows)
-    return starts[above], width
-
-
-def _find_separator(lines: list[str], usual: str) -> str:
-    """The separator with which all lines have the same number of cells, of these the one with the most."""
-    best, most = usual, (False, 1)
-    for sep in sorted(_SEPARATORS, key=lambda s: s != usual):
-        counts = Counter(len(row) for row in csv.reader(lines, delimiter=sep) if row)
-        if not counts:
-            continue
-        header = len(next(csv.reader(lines[:1], delimiter=sep), []))
-        rank = (len(counts) == 1 and header > 1, header)
-        if rank > most:
-            best, most = sep, rank
+    """Separator, and lines above the header: with these, most lines have as many cells as the header, and the most."""
+    first = marks.skip or 0
+    best, most = (usual, first), (0.0, 1, 0)
+    for sep in [marks.sep] if marks.sep else sorted(_SEPARATORS, key=lambda s: s != usual):
+        reader = csv.reader(lines[first:], delimiter=sep)
+        starts, rows = [first], []
+        for row in reader:
+            rows.append(row)
+            starts.append(first + reader.line_num)
+        above = header_row(rows) if marks.skip is None else 0
+        widths = [len(row) for row in rows[above:] if row] or [0]
+        alike = widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0
+        rank = (alike, widths[0], -above)
+        if rank > most or marks.sep:
+            best, most = (sep, starts[above]), rank
     return best
 
 
@@ -207,18 +216,11 @@ def _with_codes(frame: Any) -> tuple[Any, list[str]]:
     return frame, notes
 
 
-def _read_text(text: str, sep: str, columns: list[int] | None = None) -> Any:
+def _read_text(text: str, sep: str, **given: Any) -> Any:
     """Parse delimited text; all cells stay texts."""
-    pd = pandas()
-    try:
-        return pd.read_csv(
-            io.StringIO(text), sep=sep, dtype=str, skipinitialspace=True, usecols=columns, keep_default_na=False,
-            na_values=_MISSING,
-        )  # fmt: skip
-    except pd.errors.ParserError as error:
-        if "Calling read(nbytes) on source failed" in str(error):  # a text can always be read: Ctrl-C came in between
-            raise KeyboardInterrupt from None
-        raise
+    return pandas().read_csv(
+        io.StringIO(text), sep=sep, dtype=str, skipinitialspace=True, keep_default_na=False, na_values=_MISSING, **given
+    )
 
 
 def _comma_numbers(cells: Any) -> Any:
@@ -239,8 +241,8 @@ def _with_points(column: Any) -> Any:
     return column.where(~_comma_numbers(cells), changed)
 
 
-def header_row(rows: Sequence[Sequence[Any]]) -> tuple[int, int]:
-    """The number of rows above the header, and the width of the table.
+def header_row(rows: Sequence[Sequence[Any]]) -> int:
+    """The number of rows above the header.
 
     A title fills at most half of the columns of the rows below it; a header fills more, with anything but numbers. A
     title is recognized above three columns or more: above fewer it looks like a header.
@@ -249,21 +251,19 @@ def header_row(rows: Sequence[Sequence[Any]]) -> tuple[int, int]:
     --------
     >>> from fewkern.tables.text_files import header_row
     >>> header_row([["Sales"], [], ["town", "units", "price"], ["Bern", "3", "2.5"], ["Lyon", "1", "4"]])
-    (2, 3)
+    2
     >>> header_row([["town", "units", "price"], ["Bern", "3", "2.5"], ["Lyon", "1", "4"]])
-    (0, 3)
+    0
     """
     widths = Counter(len(row) for row in rows if any(map(_filled, row)))
     width = max(widths, key=lambda w: (widths[w], w), default=0)
-    if width < 3:
-        return 0, width
-    for k, row in enumerate(rows[:20]):
+    for k, row in enumerate(rows[:20]) if width >= 3 else ():
         if 2 * sum(map(_filled, row)) > width:
             below = [len(other) == width for other in rows[k:] if any(map(_filled, other))]
             blank = not any(_filled(cell) for other in rows[:k] for cell in other)
             right = not any(map(_is_number, row)) and sum(below) >= 0.9 * len(below) and len(below) > 1
-            return (k if right and not blank else 0), width
-    return 0, width
+            return k if right and not blank else 0
+    return 0
 
 
 def _filled(cell: Any) -> bool:
@@ -295,7 +295,7 @@ def notes_on_names(header: Sequence[str]) -> list[str]:
     return notes
 
 
-def cut_text(path: Path, suffix: str, marks: Marks, style: Style | None) -> CutText:
+def cut_text(path: Path, suffix: str, marks: Marks, style: Style | None) -> Opened:
     """Cut a text file, of which only the head is read; ``style`` is that of the first file of a table, if known."""
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
@@ -315,11 +315,11 @@ def cut_text(path: Path, suffix: str, marks: Marks, style: Style | None) -> CutT
     header = head[start : places[0]]
     pieces = [_text_piece(path, header, place, below) for place in pairwise(places)]
     empty, _ = separated(path.name, decoded(path.name, header)[0], below)
-    return CutText(style, notes, empty, pieces)
+    return Opened(path, pieces, empty, notes, style)
 
 
-def _text_piece(path: Path, header: bytes, place: tuple[int, int], style: Style) -> tuple[str, Any, Any]:
-    """Where a piece is, and functions that read it, with its header, and that count its rows."""
+def _text_piece(path: Path, header: bytes, place: tuple[int, int], style: Style) -> Piece:
+    """What reads a piece, with its header, and what counts its rows."""
 
     def lines() -> str:
         with path.open("rb") as file:
@@ -332,11 +332,11 @@ def _text_piece(path: Path, header: bytes, place: tuple[int, int], style: Style)
 
     def count() -> int:
         try:  # one column is enough, and faster
-            return len(_read_text(lines(), style.sep, columns=[0]))
+            return len(_read_text(lines(), style.sep, usecols=[0], index_col=False))
         except pandas().errors.ParserError:
             return len(read())  # which says what is wrong
 
-    return f"bytes {place[0]:,} to {place[1]:,}", read, count
+    return Piece(f"{path.name}, bytes {place[0]:,} to {place[1]:,}", read, count)
 
 
 def _whole_lines(head: bytes) -> bytes:
