@@ -50,19 +50,10 @@ def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
     """
     knots, values = to_numpy(preparation.knots), to_numpy(preparation.values)
     low, high = np.minimum(X.min(axis=0), knots[0]), np.maximum(X.max(axis=0), knots[-1])
-    most = np.finfo(np.float64).max / 4
-    with np.errstate(over="ignore"):  # no number lies further out
-        first, last = np.maximum(low - _REACH * (high - low), -most), np.minimum(high + _REACH * (high - low), most)
-    first, last = np.minimum(first, low), np.maximum(last, high)
-    length = np.where(high > low, high / 2 - low / 2, 1.0)  # halves, which do not overflow
-    rise = values[-1] - values[0]
-    below, above = (
-        values[0] - rise * ((low / 2 - first / 2) / length),
-        values[-1] + rise * ((last / 2 - high / 2) / length),
-    )
+    reach, rise = _REACH * (high - low), _REACH * (values[-1] - values[0])
     return Preparation(
-        np.concatenate([[first], [low], knots, [high], [last]]),
-        np.concatenate([[below], values[:1], values, values[-1:], [above]]),
+        np.concatenate([[low - reach], [low], knots, [high], [high + reach]]),
+        np.concatenate([[values[0] - rise], values[:1], values, values[-1:], [values[-1] + rise]]),
     )
 
 
