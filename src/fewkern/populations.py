@@ -16,7 +16,7 @@ from fewkern.arrays import sampling
 from fewkern.arrays.namespace import asarray_like, float_dtype, to_numpy
 from fewkern.arrays.partitions import Partitions, as_collection, is_collection
 from fewkern.arrays.sampling import row_keys, smallest_keys
-from fewkern.arrays.validation import class_factors, plain_label, validate_weights
+from fewkern.arrays.validation import class_factors, plain_label, some_missing, validate_weights
 from fewkern.base import check_groups, check_labelled, check_measured, check_samples, check_weighted, is_pairwise
 from fewkern.core.samples import Population, Samples
 
@@ -63,8 +63,7 @@ class Layout:
         if self.targets == "labels":
             if y.ndim == 2 and y.shape[1] == 1:
                 y = y[:, 0]
-            missing = y != y if y.dtype.kind in "fO" else np.zeros(len(y), bool)
-            if y.ndim != 1 or missing.any() or (y.dtype == object and any(label is None for label in y)):
+            if y.ndim != 1 or some_missing(y):
                 raise ValueError(f"{self.name}: y must hold one label per sample, none of them missing ({where}).")
             return y
         try:
@@ -250,14 +249,6 @@ def labelled_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: 
         of_class = asarray_like(factors, X, dtype=float_dtype(X))[codes]
         weights = of_class if weights is None else weights * of_class
     return Samples.of(X, weights, pairwise=is_pairwise(estimator), codes=codes, n_classes=len(known))
-
-
-def weighted_samples(estimator: Any, X: Any, sample_weight: Any) -> Samples:
-    """Checked rows without labels: all that are in memory, a sample of a collection."""
-    X = _where_it_is(estimator, X)
-    if not is_collection(X):
-        return check_weighted(estimator, X, sample_weight)
-    return _streamed(estimator, X, None, sample_weight, None).sample
 
 
 def _where_it_is(estimator: Any, X: Any, groups: Any = None) -> Any:

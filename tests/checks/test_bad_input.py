@@ -29,7 +29,7 @@ def test_missing_text_labels(model, missing, data):
     X, y = data
     labels = np.array(["a", "b"], dtype=object)[y]
     labels[2] = missing
-    with pytest.raises(ValueError, match=r"y has missing labels \(None or NaN\); drop those samples first"):
+    with pytest.raises(ValueError, match=r"y has missing labels \(None, NaN or infinity\); drop those samples first"):
         clone(model).fit(X, labels)
     labels[2] = 3
     with pytest.raises(ValueError, match="y must hold labels of one kind, all text or all numbers"):

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
-from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.blocks import in_blocks, row_blocks
 from fewkern.arrays.namespace import Array, device, namespace, put, take_rows, to_numpy
 from fewkern.arrays.numerics import all_finite, quiet
 
@@ -89,16 +89,7 @@ class Kernel(Parameters, ABC):
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Kernel matrix between the rows of ``X`` and those of ``Y``, computed in row blocks."""
-        n, m = int(X.shape[0]), int(Y.shape[0])
-        out = None
-        for rows in row_blocks(n, m, like=X):
-            if rows == slice(0, n):
-                return self._finite_block(X, Y)
-            block = self._finite_block(X[rows, :], Y)
-            if out is None:
-                out = namespace(block).empty((n, m), dtype=block.dtype, device=device(block))
-            out[rows, :] = block
-        return out
+        return in_blocks(lambda rows: self._finite_block(rows, Y), X, int(Y.shape[0]))
 
     def _finite_block(self, X: Array, Y: Array) -> Array:
         """The matrix for a block of rows of ``X``, or an error where it is not finite."""
