@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewkern.learn.compare import Comparison, Fold, Kind
+from fewkern.learn.compare import Comparison, Kind
 from fewkern.learn.policy import POLICY
 
 N = 400
@@ -17,7 +17,7 @@ def comparison(errors, noise=0.0, variance=1.0):
         wave = rng.standard_normal(N)
         found[key] = mean + noise * (wave - wave.mean())
     predicted = {key: np.full((N, 1), float(key[1])) for key in errors}
-    return Comparison(POLICY, (Fold(np.arange(N), np.ones(N), {}, predicted, found),), variance)
+    return Comparison(POLICY, np.arange(N), np.ones(N), np.zeros(N, int), {}, predicted, found, variance)
 
 
 def still(**sizes):

@@ -65,11 +65,12 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
 def _fits(found: Learned, own: Host) -> Iterator[tuple[float, Host, tuple[Host, Host]]]:
     """For every ridge the scores of the rows held out, and coefficients of one fold, where a fit to all may begin."""
     assert found.comparison is not None
-    rows, every, folds = found.rows, np.arange(found.rows.n), []
-    for fold in found.comparison.folds:
-        fitted = np.setdiff1d(every, fold.rows)
-        geometry = fold.candidates[found.key].geometry
-        folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(fold.rows), geometry)))
+    rows, comparison, folds = found.rows, found.comparison, []
+    for part, candidate in enumerate(comparison.candidates[found.key]):
+        held = comparison.rows[comparison.parts == part]
+        fitted = np.setdiff1d(np.arange(rows.n), held)
+        Z, new = (features(rows.take(some), candidate.geometry) for some in (fitted, held))
+        folds.append((Z, fitted, new))
     solved: Sequence[tuple[Host, Host] | None] = [None] * len(folds)
     for factor in _RIDGES:
         ridge = factor * found.ridge
