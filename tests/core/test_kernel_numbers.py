@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fewkern import FeatureVectorSelector
 from fewkern.core.kernel import NotFiniteError
 from fewkern.core.kernels import resolve_kernel
 from fewkern.datasets import make_banana
@@ -49,27 +48,6 @@ def test_values_that_overflow_are_refused():
     assert resolve_kernel("linear", X) == Linear()
 
 
-def failing(A, B):
-    raise KeyError("width")
-
-
-def test_an_error_inside_a_kernel_function_says_where():
-    message = (
-        r"Function: the kernel function failing failed on samples of shapes \(30, 2\) and \(30, 2\): KeyError: 'width'"
-    )
-    with pytest.raises(ValueError, match=message) as caught:
-        FeatureVectorSelector(kernel=failing, max_vectors=3).fit(X)
-    assert isinstance(caught.value.__cause__, KeyError)
-
-
-def test_running_out_of_memory_stays_what_it_is():
-    def hungry(A, B):
-        raise MemoryError
-
-    with pytest.raises(MemoryError):
-        Function(hungry)(X, X)
-
-
 def test_kernel_functions_may_return_lists():
     expected = Gaussian(1.0)(X, X)
     np.testing.assert_array_equal(Function(lambda A, B: Gaussian(1.0)(A, B).tolist())(X, X), expected)
@@ -78,11 +56,9 @@ def test_kernel_functions_may_return_lists():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (1.0, r"must return shape \(30, 30\), got \(\) from .*lambda"),
-        (None, r"must return shape \(30, 30\), got \(\)"),
-        (np.full((30, 30), "a"), "must return real numbers, got <U1 from"),
-        (np.ones((30, 30)) * 1j, "must return real numbers, got complex128 from"),
-        ([[1.0], [1.0, 2.0]], "failed on samples of shapes .* ValueError: setting an array element"),
+        (1.0, r"Function: .*lambda.*: the kernel must return shape \(30, 30\), got \(\)"),
+        (np.full((30, 30), "a"), "must return real numbers, got <U1"),
+        (np.ones((30, 30)) * 1j, "must return real numbers, got complex128"),
         (np.full((30, 30), np.nan), "Function: .*lambda.*: the kernel returned values that are not finite"),
     ],
 )

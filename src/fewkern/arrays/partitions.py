@@ -178,21 +178,17 @@ def naming(whole: str, parts: Callable[[], Iterable[tuple[str, Any]]]) -> Iterat
         raise
     except Exception as error:
         if type(error).__module__.partition(".")[0] in _CLUSTER:  # a part that ends its workers would do so again
-            raise PartitionError(f"the cluster could not compute the {whole}: {_lost(error)}; fit again.") from error
+            raise PartitionError(
+                f"the cluster could not compute the {whole} ({error!r}): a part may have ended every worker that tried "
+                "it, as one does that needs more memory than they have. Give workers more memory, or use smaller "
+                "chunks, and fit again."
+            ) from error
         for name, part in parts():
             try:
                 part.compute()
             except Exception:
                 raise PartitionError(f"{name} of the {whole} cannot be computed: {error!r}") from error
         raise
-
-
-def _lost(error: Any) -> str:
-    """What a cluster lost: workers, or its scheduler."""
-    if type(error).__name__ != "KilledWorker":
-        return f"its scheduler ended, restarted or cancelled it ({error!r})"
-    tried = f"a part of it ended each of the workers that tried it ({error.allowed_failures + 1})"
-    return f"{tried}; if they ran out of memory, give them more, or smaller chunks"
 
 
 def _numbered(collections: Sequence[Any]) -> Iterator[tuple[str, Any]]:

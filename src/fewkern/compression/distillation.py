@@ -180,9 +180,7 @@ def distill(
         teach, hold = held_out(known.codes, int(X.shape[0]), rng)
         taught, held, counted = known.take(teach), known.take(hold), known.codes
         test = _Answers.of(teacher, crossings(held.X, X, held.codes, IMITATION.rows, IMITATION.drawn_to_judge, rng))
-        if (
-            held.codes is not None and test.codes is not None
-        ):
+        if held.codes is not None and test.codes is not None:
             # also those held out of classes for which the teacher decides nowhere else
             test = test + held.take(np.flatnonzero(~np.isin(held.codes, test.codes)))
     else:

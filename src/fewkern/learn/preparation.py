@@ -62,7 +62,7 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
     distinct = np.unique(x)
     if len(distinct) == 1:
         return distinct, np.zeros(1)
-    scale = _Scale.of(x, weights)
+    scale = _Scale(x, weights)
     if len(distinct) <= policy.knots:
         knots, values, furthest = distinct, scale.bent(distinct), _FURTHEST_OF_FEW
     else:
@@ -78,23 +78,19 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
 class _Scale:
     """Quantiles of a column, with its centre, spread and tails."""
 
-    def __init__(self, ordered: Host, levels: Host) -> None:
-        self.ordered, self.levels = ordered, levels
+    def __init__(self, x: Host, weights: Host) -> None:
+        order = np.argsort(x, kind="stable")
+        self.ordered, w = x[order], weights[order].astype(np.float64)
+        levels = (np.cumsum(w) - 0.5 * w) / w.sum()
+        # next to no weight at an end is not none: the normal score there is finite
+        self.levels = np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
         self.low, self.first, self.centre, self.third, self.high = self.quantiles(
             np.array([0.01, 0.25, 0.5, 0.75, 0.99])
         )
-        whole = float(ordered[-1] - ordered[0])
+        whole = float(self.ordered[-1] - self.ordered[0])
         between = float(self.third - self.first)
         self.spread = between / _NORMAL_RANGE if between > 1e-9 * whole else whole / 4.0
         self.least = 1e-9 * whole
-
-    @classmethod
-    def of(cls, x: Host, weights: Host) -> _Scale:
-        order = np.argsort(x, kind="stable")
-        w = weights[order].astype(np.float64)
-        levels = (np.cumsum(w) - 0.5 * w) / w.sum()
-        # next to no weight at an end is not none: the normal score there is finite
-        return cls(x[order], np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg))
 
     def quantiles(self, levels: Host) -> Host:
         return np.interp(levels, self.levels, self.ordered)
