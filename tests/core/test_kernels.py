@@ -246,7 +246,7 @@ def test_torch_samples_of_two_precisions():
         (lambda X: Precomputed().resolve(sp.csr_array(X)), "Precomputed: the kernel matrix must be dense"),
         (Function(None).resolve, "function must be callable, got None"),
         (lambda X: as_kernel("g"), "kernel: expected one of .*gaussian.*, a kernel object or a callable, got 'g'"),
-        (lambda X: as_kernel(3), "kernel: expected a name .* got int"),
+        (lambda X: as_kernel(3), "kernel: expected one of .* got 3"),
         (
             lambda X: Gaussian().set_params(gamma=1.0),
             r"Gaussian has no parameter 'gamma'; it has \['length_scale', 'unit'\]",

@@ -192,11 +192,6 @@ class GaussianBasis:
         """Number of vectors."""
         return int(self.vectors.shape[0])
 
-    @property
-    def n_features(self) -> int:
-        """Number of features: one per vector, and the linear ones."""
-        return self.n_vectors + int(self.linear.shape[1])
-
     @cached_property
     def metric(self) -> Array:
         """``A = [D, U]``, of shape ``(d, d + r)``."""

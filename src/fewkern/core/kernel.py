@@ -55,10 +55,6 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-class NotFiniteError(ValueError):
-    """A kernel has values that are not finite."""
-
-
 class Kernel(Parameters, ABC):
     """A positive semi-definite function of two samples, evaluated in matrices.
 
@@ -99,9 +95,9 @@ class Kernel(Parameters, ABC):
             raise self.not_finite()
         return K
 
-    def not_finite(self) -> NotFiniteError:
+    def not_finite(self) -> ValueError:
         """The error for kernel values that are not finite."""
-        return NotFiniteError(
+        return ValueError(
             f"{self._label()}: the kernel returned values that are not finite, or whose sums are not; scale the "
             "samples (for example with StandardScaler), or use another kernel."
         )

@@ -313,19 +313,12 @@ def as_kernel(kernel: Any) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel
-    if isinstance(kernel, str):
-        try:
-            return NAMES[kernel]()
-        except KeyError:
-            raise ValueError(
-                f"kernel: expected one of {sorted(NAMES)}, a kernel object or a callable, got {kernel!r}."
-            ) from None
+    if isinstance(kernel, str) and kernel in NAMES:
+        return NAMES[kernel]()
     if callable(kernel):
         return Function(kernel)
-    raise TypeError(
-        f"kernel: expected a name ({', '.join(sorted(NAMES))}), a kernel object or a callable, "
-        f"got {type(kernel).__name__}."
-    )
+    kind = ValueError if isinstance(kernel, str) else TypeError
+    raise kind(f"kernel: expected one of {sorted(NAMES)}, a kernel object or a callable, got {kernel!r}.")
 
 
 def resolve_kernel(kernel: Any, X: Array) -> Kernel:

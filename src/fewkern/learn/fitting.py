@@ -63,8 +63,6 @@ class Fitted:
     learned: Learned | None = None
     loss: str = "squared"
     """What the coefficients minimize."""
-    open_end: int | None = None
-    """Number of vectors at which the search ended while the error was still falling."""
 
     @property
     def basis(self) -> Basis:
@@ -81,8 +79,8 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
     """Choose vectors on a sample of the rows, and take the coefficients from all."""
     samples = with_targets(population.sample)
     fitted = _fit_sparse(estimator, samples) if is_sparse(samples.X) else _fit_dense(estimator, samples)
-    if fitted.open_end is not None:
-        _warn_open_end(estimator, fitted.open_end, samples.n)
+    if fitted.learned is not None:
+        _warn_open_end(estimator, fitted.learned, samples.n)
     statistics = feature_statistics(population, fitted.basis)
     sums = replace(fitted.sums, statistics=statistics)
     return replace(fitted, sums=sums, expansion=sums.expansion())
@@ -118,7 +116,6 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
         str(found.key[0]),
         Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights)),
         found,
-        open_end=_open_end(found, settings),
     )
 
 
@@ -155,29 +152,26 @@ def _path(found: Learned) -> Path | None:
     return Path(axes, error, spread, chosen, measure="mean squared error of rows held out, standardized targets")
 
 
-def _open_end(found: Learned, settings: Settings) -> int | None:
-    """The largest size, where it was chosen and the error fell clearly, and by more than the share ``tolerance``."""
-    if found.comparison is None or settings.n_vectors is not None:
-        return None
-    errors, weights = found.comparison.errors, found.comparison.weights
-    share, (kind, size) = weights / weights.sum(), found.key
+def _warn_open_end(estimator: Any, found: Learned, n: int) -> None:
+    """Warn where the largest size was chosen, and the error fell clearly and by more than the share ``tolerance``."""
+    comparison, (kind, size) = found.comparison, found.key
+    if comparison is None or estimator.n_vectors is not None:
+        return
+    errors, share = comparison.errors, comparison.weights / comparison.weights.sum()
     same = sorted(m for k, m in errors if k is kind)
     if size < max(m for _, m in errors) or len(same) < 2 or size >= found.samples.n:
-        return None
+        return
     fall = errors[kind, same[-2]] - errors[kind, size]
     mean = float(share @ fall)
-    whole = found.comparison.variance - float(share @ errors[kind, size])
-    clear = max(settings.policy.tolerance * whole, _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2)))
-    return size if mean > clear else None
-
-
-def _warn_open_end(estimator: Any, size: int, n: int) -> None:
-    warnings.warn(
-        f"{type(estimator).__name__}: the held-out error was still falling at the largest number of vectors that was "
-        f"tried, {size}. Use max_vectors={min(2 * size, n)} or more; path_ has the errors.",
-        BudgetWarning,
-        stacklevel=5,
-    )
+    whole = comparison.variance - float(share @ errors[kind, size])
+    proof = _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2))
+    if mean > max(comparison.policy.tolerance * whole, proof):
+        warnings.warn(
+            f"{type(estimator).__name__}: the held-out error was still falling at the largest number of vectors that "
+            f"was tried, {size}. Use max_vectors={min(2 * size, n)} or more; path_ has the errors.",
+            BudgetWarning,
+            stacklevel=5,
+        )
 
 
 def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
