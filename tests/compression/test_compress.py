@@ -24,7 +24,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier, LocalOutlierFactor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
@@ -193,13 +193,6 @@ def test_a_model_of_no_more_vectors_is_returned(svc):
     np.testing.assert_allclose(short.decision_function(X), svc.decision_function(X), atol=1e-9)
 
 
-def test_without_samples_the_vectors_of_the_model_serve(svc):
-    X, _, _ = data()
-    short = compress(svc, n_vectors=10, tolerance=0.2)
-    assert short.n_vectors_ == 10
-    assert np.mean(short.predict(X) == svc.predict(X)) > 0.9
-
-
 def test_the_same_seed_gives_the_same_model(svc):
     X, _, _ = data()
     one, other = (compress(svc, X, n_vectors=5, tolerance=0.5, random_state=3) for _ in range(2))
@@ -241,18 +234,14 @@ def test_a_tolerance_out_of_reach_is_a_warning(svc):
     "model",
     [
         SVC(kernel="poly"),
-        SVC(kernel="sigmoid", C=0.1),
         SVR(kernel="linear"),
-        KernelRidge(kernel="linear"),
-        KernelRidge(kernel="laplacian", gamma=0.3),
         KernelRidge(kernel=lambda x, y: float(x @ y + 1) ** 2),
         KernelPCA(2),
-        GaussianProcessRegressor(Matern(2.0, nu=2.5), alpha=0.1, optimizer=None),
         GaussianProcessRegressor(RBF(2.0) + RBF(4.0), alpha=0.1, optimizer=None),
         GaussianProcessClassifier(Matern(2.0, nu=2.5), optimizer=None),
         fewkern.FeatureVectorRegressor(kernel="polynomial", max_vectors=6),
     ],
-    ids=lambda model: type(model).__name__,
+    ids=name,
 )
 def test_other_kernels_are_imitated(model):
     X, y, target = data()
@@ -307,16 +296,14 @@ def test_a_class_with_too_few_samples_is_named(svc):
         compress(model, X, n_vectors=20, tolerance=0.9)
 
 
-def test_agreement_is_measured_on_new_samples_where_they_are_given(svc):
-    X, _, _ = data()
+def test_agreement_is_measured_on_new_samples_where_they_are_given():
+    X, y, _ = data()
     new = make_banana(500, random_state=7)[0]
-    scaled = make_pipeline(StandardScaler(), SVC(C=10.0)).fit(X, svc.predict(X))
-    for model in (svc, scaled):
-        short = compress(model, X, X_new=new, n_vectors=6, tolerance=0.3)
-        same, truth = short.predict(new) == model.predict(new), model.predict(new)
-        agreed = getattr(short, "agreement_", None) or short[-1].agreement_
-        assert agreed.decisions == pytest.approx(np.mean(same))
-        assert agreed.least == pytest.approx(min(np.mean(same[truth == c]) for c in np.unique(truth)))
+    model = make_pipeline(StandardScaler(), SVC(C=10.0)).fit(X, y)
+    short = compress(model, X, X_new=new, n_vectors=6, tolerance=0.3)
+    same, truth, agreed = short.predict(new) == model.predict(new), model.predict(new), short[-1].agreement_
+    assert agreed.decisions == pytest.approx(np.mean(same))
+    assert agreed.least == pytest.approx(min(np.mean(same[truth == c]) for c in np.unique(truth)))
 
 
 VALUES_ONLY = [
@@ -368,20 +355,6 @@ def test_a_detector_and_a_pipeline_of_unknown_form():
     assert np.mean(compress(forest, X, n_vectors=16, tolerance=0.3).predict(X) == forest.predict(X)) > 0.9
 
 
-@pytest.mark.parametrize("model", [KernelRidge(alpha=0.1, kernel="rbf", gamma=0.25), SVR(C=3.0, gamma=0.25)], ids=name)
-def test_few_vectors_of_a_noisy_regression_are_enough_and_new_samples_confirm_it(model):
-    """At samples that it was fitted to, the model follows the noise; it does so nowhere else."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (1400, 4))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.5 * rng.standard_normal(1400)
-    model = clone(model).fit(X[:400], y[:400])
-    short = compress(model, X[:400], tolerance=0.1)
-    assert short.n_vectors_ <= 32
-    truth = model.predict(X[400:])
-    error = np.sqrt(np.mean((short.predict(X[400:]) - truth) ** 2)) / np.std(truth)
-    assert 0.82 < error / short.agreement_.error < 1.22
-
-
 @pytest.mark.parametrize("learner", [fewkern.KernelClassifier(), fewkern.KernelRegressor()], ids=name)
 def test_the_learner_itself(learner):
     """A function of prepared columns is imitated in these."""
@@ -397,29 +370,23 @@ def test_the_learner_itself(learner):
     assert compress(model, X, n_vectors=model.n_vectors_).expansion_ is model.expansion_
 
 
-def test_a_compressed_model_can_be_compressed(svc):
-    X, _, _ = data()
-    first = compress(svc, X, n_vectors=20, tolerance=0.2)
-    again = compress(first, X, n_vectors=8, tolerance=0.2)
-    assert again.source_ == "CompressedClassifier"
-    assert np.mean(again.predict(X) == svc.predict(X)) > 0.9
-
-
-MODELS = {
-    "svc": SVC(C=10.0),
-    "pipeline": make_pipeline(StandardScaler(), SVC(C=10.0)),
-    "regressor": KernelRidge(kernel="rbf", gamma=0.3),
-    "pca": KernelPCA(2, kernel="rbf", gamma=0.3),
-    "detector": OneClassSVM(nu=0.2),
-    "forest": RandomForestClassifier(30, random_state=0),
-    "discriminant": fewkern.FeatureVectorDiscriminant(n_vectors=20),
-}
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(StandardScaler(), SVC(C=10.0)),
+        KernelRidge(kernel="rbf", gamma=0.3),
+        KernelPCA(2, kernel="rbf", gamma=0.3),
+        OneClassSVM(nu=0.2),
+        RandomForestClassifier(30, random_state=0),
+    ],
+    ids=name,
+)
 def test_files_c_and_onnx(model, tmp_path):
     X, y, _ = data()
     short = compress(clone(model).fit(X, y), X, n_vectors=8, tolerance=0.9)
+    if not isinstance(model, Pipeline):
+        with pytest.raises(TypeError, match=f"{name(short)}: a compressed model cannot be fitted"):
+            short.fit(X)
     fewkern.save(short, tmp_path / "m.npz")
     assert_same_outputs(short, fewkern.load(tmp_path / "m.npz"), X)
     truth = expected(short, X)
@@ -457,6 +424,7 @@ def test_the_best_model_of_a_search():
 
 
 X, y, _ = data(60)
+PAIR = np.stack([y, 1 - y], axis=1)
 FOREST = RandomForestClassifier(5, random_state=0)
 ONE_VS_ONE = GaussianProcessClassifier(multi_class="one_vs_one", optimizer=None)
 
@@ -464,30 +432,22 @@ ONE_VS_ONE = GaussianProcessClassifier(multi_class="one_vs_one", optimizer=None)
 @pytest.mark.parametrize(
     ("model", "given", "error", "message"),
     [
-        (SVC(), {}, NotFittedError, "this SVC is not fitted; call fit first"),
-        (GaussianProcessRegressor(), {}, NotFittedError, "this GaussianProcessRegressor is not fitted"),
-        (GaussianProcessClassifier(), {}, NotFittedError, "this GaussianProcessClassifier is not fitted"),
-        (fewkern.FeatureVectorPCA(), {}, NotFittedError, "this FeatureVectorPCA is not fitted"),
-        (LogisticRegression(), {}, NotFittedError, "this LogisticRegression is not fitted"),
-        (make_pipeline(StandardScaler(), SVC()), {}, NotFittedError, "this Pipeline is not fitted"),
-        (GridSearchCV(SVC(), {"C": [1.0]}), {}, NotFittedError, "this GridSearchCV is not fitted"),
+        *(
+            (model, {}, NotFittedError, f"this {name(model)} is not fitted")
+            for model in (
+                SVC(),
+                GaussianProcessRegressor(),
+                GaussianProcessClassifier(),
+                fewkern.FeatureVectorPCA(),
+                make_pipeline(StandardScaler(), SVC()),
+                GridSearchCV(SVC(), {"C": [1.0]}),
+            )
+        ),
         (StandardScaler(), {}, TypeError, "cannot read a StandardScaler; expected a fitted classifier, regressor"),
-        ("svc", {}, TypeError, "cannot read a str"),
         (np.ones(3), {}, TypeError, "cannot read a ndarray"),
         (fewkern.ParzenDensity().fit(X), {}, TypeError, "a ParzenDensity does not compute a sum of kernels with free"),
-        (
-            clone(FOREST).fit(X, np.stack([y, y], 1)),
-            {},
-            TypeError,
-            "this RandomForestClassifier has several outputs; com",
-        ),
-        (
-            KNeighborsClassifier().fit(X, np.stack([y, 1 - y], 1)),
-            {},
-            TypeError,
-            "this KNeighborsClassifier has sev",
-        ),
-        (RidgeClassifier().fit(X, np.stack([y, 1 - y], 1)), {}, TypeError, "this RidgeClassifier has several outputs"),
+        (clone(FOREST).fit(X, PAIR), {}, TypeError, "this RandomForestClassifier has several outputs; com"),
+        (RidgeClassifier().fit(X, PAIR), {}, TypeError, "this RidgeClassifier has several outputs"),
         (FixedThresholdClassifier(clone(FOREST)).fit(X, y), {}, TypeError, "moves the threshold of another classifier"),
         (LocalOutlierFactor().fit(X), {}, TypeError, "this LocalOutlierFactor tells nothing about new samples; fit it"),
         (clone(FOREST).fit(X, y), {"X": None}, ValueError, "a RandomForestClassifier has no vectors; pass X, samples"),
@@ -496,17 +456,11 @@ ONE_VS_ONE = GaussianProcessClassifier(multi_class="one_vs_one", optimizer=None)
             ONE_VS_ONE.fit(X, np.arange(60) % 3),
             {},
             ValueError,
-            'pairs of classes give no probabilities; fit with "one_',
+            'pairs of classes give no probabilities; fit with',
         ),
-        (
-            SVC(kernel="precomputed").fit(X @ X.T, y),
-            {},
-            ValueError,
-            "this SVC was fitted to kernel values; fit it to s",
-        ),
+        (SVC(kernel="precomputed").fit(X @ X.T, y), {}, ValueError, "was fitted to kernel values; fit it to s"),
         (SVC().fit(sp.csr_array(X), y), {}, ValueError, "this SVC was fitted to sparse samples"),
         (None, {"X": sp.csr_array(X)}, TypeError, "dense data is required"),
-        (None, {"X": X[:, :1]}, ValueError, "X has 1 features, but SVC is expecting 2 features"),
         (None, {"X_new": X[:, :1]}, ValueError, "X has 1 features, but SVC is expecting 2 features"),
         (None, {"X": np.where(X > 1, np.nan, X)}, ValueError, "the samples contain NaN or infinity"),
         (None, {"n_vectors": 0}, ValueError, r"The 'n_vectors' parameter of compress must be .* Got 0 instead"),
@@ -518,8 +472,3 @@ def test_refusals(svc, model, given, error, message):
     with pytest.raises(error, match=message) as raised:
         compress(svc if model is None else model, **{"X": X, **given})
     assert str(raised.value).startswith("compress: ") or model is None
-
-
-def test_a_compressed_model_cannot_be_fitted(svc):
-    with pytest.raises(TypeError, match="CompressedClassifier: a compressed model cannot be fitted"):
-        compress(svc, n_vectors=10, tolerance=0.9).fit(X)
