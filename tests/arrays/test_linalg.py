@@ -98,19 +98,3 @@ def test_memory_that_ran_out_is_not_taken_for_a_singular_matrix(solve, monkeypat
     monkeypatch.setattr(xp.linalg, "solve", fails)
     with pytest.raises(RuntimeError, match="out of memory"):
         solve(np.eye(2))
-
-
-def test_divide_where_divides_nowhere_else(foreign):
-    to, back = foreign
-    with np.errstate(divide="raise", invalid="raise"):
-        found = linalg.divide_where(
-            to(np.array([True, False])), to(np.array([3.0, 1.0])), to(np.array([2.0, 0.0])), 7.0
-        )
-    np.testing.assert_array_equal(back(found), [1.5, 7.0])
-
-
-def test_kth_smallest(rng, foreign):
-    to, _ = foreign
-    values = np.round(rng.normal(size=31), 1)  # some of them equal
-    for k in (0, 7, 15, 30):
-        assert linalg.kth_smallest(values, k) == linalg.kth_smallest(to(values), k) == np.sort(values)[k]

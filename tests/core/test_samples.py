@@ -79,13 +79,6 @@ def test_folds_without_classes_are_dealt_in_turn():
     assert Samples.of(np.zeros((3, 1))).folds(5) == []
 
 
-def test_as_many_as_there_are_is_all_of_them(rng):
-    samples = Samples.of(np.zeros((10, 1)))
-    assert samples.some(10, rng) is samples
-    assert samples.some(11, rng) is samples
-    assert samples.some(9, rng).n == 9
-
-
 @pytest.mark.parametrize(("sizes", "counts"), [([997, 3], [100, 2]), ([600, 300, 100], [60, 30, 10])])
 def test_some_keep_the_shares_of_classes_and_two_of_a_rare_one(sizes, counts, rng):
     codes = np.repeat(np.arange(len(sizes)), sizes)

@@ -134,9 +134,3 @@ def test_widths_that_a_search_could_not_multiply(width):
 def test_widths_that_are_none(width, unit, message):
     with pytest.raises(ValueError, match=f"Laplacian: .*{message}"):
         Laplacian(width, unit).resolve(np.ones((3, 2)))
-
-
-def test_units_of_features_that_say_nothing():
-    X = np.array([[1.0, 5.0, 0.0, -3.0], [2.0, 5.0, 0.0, -3.0]])
-    np.testing.assert_allclose(feature_units(X, "range"), [1.0, 5.0, 1.0, 3.0])
-    np.testing.assert_allclose(feature_units(X, "spread"), [0.5, 5.0, 1.0, 3.0])

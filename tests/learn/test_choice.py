@@ -31,11 +31,6 @@ def test_a_halving_may_cost_a_share_of_gain_times_error(loss, size):
     assert comparison(still(m80=0.5, m40=0.5 + step)).choose(1.0) == (Kind.STILL, size)
 
 
-def test_two_halvings_may_cost_twice_as_much():
-    step = 1.9 * POLICY.tolerance * (0.25 + 1e-3)
-    assert comparison(still(m80=0.5, m20=0.5 + step, m40=0.5 + step)).choose(1.0) == (Kind.STILL, 20)
-
-
 def test_a_weak_signal_is_not_given_up():
     """Of a signal of two hundredths no more than the share and the least error are lost."""
     assert comparison(still(m80=0.98, m4=0.99)).choose(1.0) == (Kind.STILL, 80)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fewkern.learn import compare as comparing
-from fewkern.learn.compare import Sizes, leading_axes, teacher_of
-from fewkern.learn.learner import Settings, linear_axes
+from fewkern.learn.compare import Sizes, teacher_of
+from fewkern.learn.learner import linear_axes
 from fewkern.learn.objective import Rows, move, objective
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
@@ -49,15 +49,6 @@ def test_steps_are_taken_in_units_of_the_metric(factor):
     np.testing.assert_allclose(scaled.directions * factor, found.directions, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(30, 6), (6, 30), (5, 5)])
-def test_leading_axes_are_the_right_singular_vectors(shape):
-    A = np.random.default_rng(0).normal(size=shape)
-    squares, axes = leading_axes(A, 3)
-    _, sizes, right = np.linalg.svd(A)
-    np.testing.assert_allclose(squares, sizes[:3][::-1] ** 2, rtol=1e-10)
-    np.testing.assert_allclose(np.abs(np.sum(axes * right[:3][::-1].T, axis=0)), 1.0, rtol=1e-10)
-
-
 @pytest.mark.parametrize(("frequency", "sizes"), [(0.2, (10, 40)), (2.0, (10, 40, 160))])
 def test_more_samples_are_tried_as_long_as_they_gain(frequency, sizes):
     X, noise = np.split(np.random.default_rng(0).normal(size=(400, 3)), [2], axis=1)
@@ -66,11 +57,6 @@ def test_more_samples_are_tried_as_long_as_they_gain(frequency, sizes):
     start = choose_start(rows, POLICY, 0)
     _, every = teacher_of(rows, start, Sizes((10, 40, 160), (4,)), POLICY)
     assert tuple(candidate.size for candidate in every) == sizes
-
-
-def test_sparse_may_lose_more_than_balanced_and_accurate_nothing():
-    accurate, balanced, sparse = (Settings(prefer=word).leniency for word in ("accurate", "balanced", "sparse"))
-    assert accurate == 0 < balanced < sparse
 
 
 def test_a_rung_is_left_half_way_where_it_has_not_reached_the_least_error(monkeypatch):

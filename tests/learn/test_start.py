@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from fewkern import KernelClassifier, KernelRegressor
 from fewkern.core.samples import Samples
@@ -32,13 +31,6 @@ def one_by_one(X, size):
         left[chosen + [k]] = 0.0
         chosen.append(k)
     return np.array(chosen)
-
-
-@pytest.mark.parametrize("size", [1, 15, 16, 17, 60, 300])
-def test_pivots_are_as_many_different_rows_as_asked_for(size):
-    X = np.random.default_rng(0).normal(size=(300, 4))
-    place = pivots(X, size, np.full(4, 0.5), seed=0)
-    assert len(set(place.tolist())) == size
 
 
 def test_pivots_in_blocks_explain_as_much_as_pivots_one_by_one():
