@@ -108,6 +108,7 @@ def test_sums_of_kernels(model):
     assert short.n_vectors_ <= len(found.vectors) // 2
     assert short.agreement_.loss <= 0.05
     assert np.std(asked(short, X) - truth) < 0.2 * np.std(truth)
+    assert hasattr(short, "background_") == hasattr(short, "explain")
     for method in ("predict_proba", "decision_function", "transform"):
         assert hasattr(short, method) == hasattr(model, method)
     if hasattr(short, "get_feature_names_out"):

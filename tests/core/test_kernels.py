@@ -90,6 +90,14 @@ def test_scale_rule_is_that_of_scikit_learn_on_centred_features(rng):
     assert kernel.resolve(sp.csr_array(X)).length_scale == pytest.approx((1 / (2 * gamma)) ** 0.5)
 
 
+@pytest.mark.parametrize(
+    "kernel", [Linear(), Polynomial(2, 0.5, 1.0), Polynomial(3, 1.0, 0.0), Gaussian(1.0)], ids=repr
+)
+def test_the_rank_is_that_of_the_matrix(kernel, rng):
+    Z = rng.standard_normal((40, 3))
+    assert np.linalg.matrix_rank(kernel(Z, Z)) == (kernel.rank(3) or 40)
+
+
 def test_far_from_the_origin_keeps_its_figures(rng):
     X = rng.integers(0, 50, (30, 2)).astype(float)
     np.testing.assert_allclose(

@@ -8,7 +8,7 @@ import pytest
 from fewkern.learn import compare as comparing
 from fewkern.learn.compare import Sizes, teacher_of
 from fewkern.learn.learner import linear_axes
-from fewkern.learn.objective import Rows, move, objective
+from fewkern.learn.objective import Rows, coefficients, move, objective
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 
@@ -74,3 +74,41 @@ def test_a_rung_is_left_half_way_where_it_has_not_reached_the_least_error(monkey
     start, sizes = Start(np.zeros(2), 1e-3, 0), comparing.Sizes((20,), (4, 32, 64))
     list(comparing.climb(rows, start, sizes, POLICY, lambda geometry: error[geometry.size]))
     assert asked == [(4, True), (32, True), (64, False)]
+
+
+def test_directions_are_the_leading_ones_of_the_gradients_of_the_function():
+    rng = np.random.default_rng(0)
+    T = rng.standard_normal((150, 5))
+    rows = Rows(T, np.sin(T @ rng.normal(size=(5, 2))), np.ones(150), 0.3 * np.eye(5))
+    geometry = replace(choose_start(rows, POLICY, 0).geometry(rows, 8)[0], log_widths=rng.normal(0.0, 0.3, 8))
+    geometry = replace(geometry, log_scales=rng.normal(-1.0, 0.7, 5))
+    W = coefficients(rows, geometry, POLICY)[0][:8]
+
+    def values(T):
+        return geometry.columns(T) @ W
+
+    steps = 1e-5 * np.eye(5)
+    gradients = np.concatenate([(values(T + step) - values(T - step)).T[:, :, None] for step in steps], axis=2) / 2e-5
+    strengths, axes = np.linalg.eigh(np.einsum("cni,cnj->ij", gradients, gradients))
+    count = POLICY.directions
+    found = comparing.with_directions(rows, geometry, POLICY, rng).directions
+    expected = axes[:, -count:] * np.sqrt(strengths[-count:] / strengths[-1])
+    unit = np.linalg.norm(found, axis=0).max()
+    np.testing.assert_allclose(found @ found.T / unit**2, expected @ expected.T, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "fixed", "most", "still", "ladder"),
+    [
+        (1000, None, None, (20, 80, 300, 800), (4, 8, 16, 32, 64, 128, 256)),
+        (1000, None, 24, (20, 24, 80, 300, 800), (4, 8, 16, 24)),
+        (1000, None, 16, (16, 20, 80, 300, 800), (4, 8, 16)),
+        (1000, 10, None, (10, 20, 80, 300, 800), (4, 8, 10)),
+        (40, None, None, (20, 32), (4, 8, 16)),
+        (7, None, None, (5,), (2, 4)),
+    ],
+)
+def test_sizes(n, fixed, most, still, ladder):
+    found = Sizes.of(n, 1, POLICY, fixed, most)
+    assert (found.still, found.ladder) == (still, ladder)
+    assert found.asked(12) == (fixed is None and (most is None or most > 12))

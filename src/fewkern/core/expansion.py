@@ -216,10 +216,8 @@ class KernelBasis:
         """The same basis with its arrays in the library and on the device of ``X``."""
         return self if same_place(self.factor, X) else move_fields(self, X)
 
-    def columns(self, X: Array) -> Array:
+    def _columns(self, X: Array) -> Array:
         """Kernel columns ``k(x, v)`` (of the centered kernel, if there is a center)."""
-        if not same_place(self.factor, X):
-            return self.like(X).columns(X)
         K = self.kernel(X, self.vectors)
         if self.center_vectors is not None:
             to_center = self.kernel(X, self.center_vectors) @ self.center_weights
@@ -229,7 +227,7 @@ class KernelBasis:
     def features(self, X: Array) -> Array:
         """Features ``Z`` of shape ``(n, L)``."""
         basis = self.like(X)
-        K = basis.columns(X)
+        K = basis._columns(X)
         if self.projection == "raw":
             return K
         return solve_triangular(basis.factor, K.T).T if self.projection == "nested" else K @ basis._inverse_root
