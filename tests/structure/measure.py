@@ -39,9 +39,9 @@ LEVELS = (
 )
 
 
-# These ask what they were given: peel its state, novelty the units of other folds, a sum over rows the function of a
-# block, SciPy's search the function that it minimizes, and the decorators of fits and predictions the method that they
-# decorate.
+# These ask what they were given: peel its state, novelty the units of other folds, a loop or a sum over rows the
+# function of a block, SciPy's search the function that it minimizes, and the decorators of fits and predictions the
+# method that they decorate.
 # Values that implement a protocol of core count as part of it.
 VALUES = ("fewkern.density.mixture", "fewkern.density.edges")
 ASKING = (
@@ -49,6 +49,7 @@ ASKING = (
     "fewkern.select.uncertainty",
     "fewkern.core.samples",
     "fewkern.populations",
+    "fewkern.arrays.blocks",
     "fewkern.arrays.optimize",
     "fewkern.arrays.validation",
     "fewkern.arrays.partitions",
