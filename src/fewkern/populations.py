@@ -179,9 +179,7 @@ def labelled_population(estimator: Any, X: Any, y: Any, sample_weight: Any, grou
     X = _where_it_is(estimator, X, groups)
     if not is_collection(X):
         return check_groups(estimator, check_labelled(estimator, X, y, sample_weight), groups)
-    name = type(estimator).__name__
-    _no_groups(name, groups)
-    streamed = _streamed(estimator, X, y, sample_weight, "labels")
+    name, streamed = type(estimator).__name__, _streamed(estimator, X, y, sample_weight, "labels", groups)
     masses = streamed.survey.masses
     try:
         labels = np.array(sorted(masses))
@@ -203,8 +201,7 @@ def measured_population(
     if not is_collection(X):
         samples, single = check_measured(estimator, X, y, sample_weight)
         return check_groups(estimator, samples, groups), single
-    _no_groups(type(estimator).__name__, groups)
-    return _streamed(estimator, X, y, sample_weight, "numbers"), getattr(y, "ndim", 1) == 1
+    return _streamed(estimator, X, y, sample_weight, "numbers", groups), getattr(y, "ndim", 1) == 1
 
 
 def weighted_population(estimator: Any, X: Any, sample_weight: Any, minimum: int = 1) -> Population:
@@ -256,16 +253,14 @@ def _where_it_is(estimator: Any, X: Any, groups: Any = None) -> Any:
     return X if groups is not None or is_pairwise(estimator) else as_collection(X)
 
 
-def _no_groups(name: str, groups: Any) -> None:
+def _streamed(estimator: Any, X: Any, y: Any, sample_weight: Any, kind: Any, groups: Any = None) -> Streamed:
+    """The rows of a collection; ``kind`` is that of the targets."""
+    name = type(estimator).__name__
     if groups is not None:
         raise ValueError(
             f"{name}: groups cannot be held out of a Dask collection, of which only a sample is looked at as a whole; "
             "leave groups out, or fit to X.compute()."
         )
-
-
-def _streamed(estimator: Any, X: Any, y: Any, sample_weight: Any, kind: Any) -> Streamed:
-    name = type(estimator).__name__
     if kind is not None and y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     columns = [column for column in (y if kind else None, sample_weight) if column is not None]
