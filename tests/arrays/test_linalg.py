@@ -49,16 +49,6 @@ def test_generalized_eigenvalues(A, rng, foreign):
     np.testing.assert_allclose(back(linalg.generalized_eigh(to(S), to(B))[0]), expected, atol=1e-8)
 
 
-def test_logsumexp(rng, foreign):
-    X = 500 * rng.standard_normal((5, 4))
-    X[0, 0] = -np.inf
-    to, back = foreign
-    for axis in (0, 1, -1):
-        expected = scipy.special.logsumexp(X, axis=axis)
-        np.testing.assert_allclose(linalg.logsumexp(X, axis=axis), expected)
-        np.testing.assert_allclose(back(linalg.logsumexp(to(X), axis=axis)), expected)
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 def test_distances(rng, sparse):
     X, Y = rng.standard_normal((7, 3)), rng.standard_normal((4, 3))

@@ -91,13 +91,6 @@ def test_a_constant_feature_has_no_share(kernel, rng):
     assert shares(f, X).sum() == pytest.approx(1)
 
 
-def test_what_the_function_ignores_has_no_share(rng):
-    X = rng.normal(size=(40, 3))
-    assert shares(function(Gaussian(length_scale=np.array([1.0, np.inf, 2.0])), rng), X)[1] == 0
-    constant = KernelExpansion(Gaussian(length_scale=1.0), np.zeros((0, 3)), np.zeros((0, 1)), np.ones(1))
-    np.testing.assert_array_equal(shares(constant, X), np.zeros(3))
-
-
 def test_other_libraries(rng, foreign):
     to, back = foreign
     f, X = function(Gaussian(length_scale=WIDTHS), rng), rng.normal(size=(40, 3))
