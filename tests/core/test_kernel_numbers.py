@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from fewkern.core.kernels import resolve_kernel
 from fewkern.datasets import make_banana
@@ -47,9 +48,10 @@ def test_values_that_overflow_are_refused():
     assert resolve_kernel("linear", X) == Linear()
 
 
-def test_kernel_functions_may_return_lists():
-    expected = Gaussian(1.0)(X, X)
+def test_kernel_functions_may_return_lists_and_sparse_matrices():
+    expected, S = Gaussian(1.0)(X, X), sp.csr_array(X)
     np.testing.assert_array_equal(Function(lambda A, B: Gaussian(1.0)(A, B).tolist())(X, X), expected)
+    np.testing.assert_allclose(Function(lambda A, B: A @ B.T)(S, S), X @ X.T)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewkern.arrays.linalg import product_transposed, squared_norms
-from fewkern.arrays.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace, to_numpy
+from fewkern.arrays.namespace import (
+    Array,
+    asarray_like,
+    device,
+    float_dtype,
+    is_foreign,
+    is_sparse,
+    namespace,
+    to_numpy,
+)
 from fewkern.arrays.numerics import all_finite, largest_power, quiet
 from fewkern.arrays.storable import storable
 from fewkern.core.kernel import Kernel
@@ -268,7 +277,7 @@ class Function(Kernel):
 
     def _block(self, X: Array, Y: Array) -> Array:
         K = self.function(X, Y, **(self.params or {}))
-        K = K if hasattr(K, "shape") and hasattr(K, "dtype") else to_numpy(K)
+        K = K.toarray() if is_sparse(K) else K if hasattr(K, "dtype") else to_numpy(K)
         xp = namespace(K)
         if tuple(K.shape) != (X.shape[0], Y.shape[0]):
             raise ValueError(
@@ -276,7 +285,7 @@ class Function(Kernel):
             )
         if not xp.isdtype(K.dtype, ("real floating", "integral", "bool")):
             raise ValueError(f"{self._label()}: the kernel must return real numbers, got {K.dtype}.")
-        K = asarray_like(K, X if not is_sparse(X) else K, dtype=float_dtype(X))
+        K = asarray_like(K, X.data if is_sparse(X) else X, dtype=float_dtype(X))
         # what the user's function returned may be read-only, or kept by it
         return namespace(K).asarray(K, copy=True)
 
