@@ -13,16 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewkern.arrays.linalg import product_transposed, squared_norms
-from fewkern.arrays.namespace import (
-    Array,
-    asarray_like,
-    device,
-    float_dtype,
-    is_foreign,
-    is_sparse,
-    namespace,
-    to_numpy,
-)
+from fewkern.arrays.namespace import Array, asarray_like, device, float_dtype, is_sparse, namespace, to_numpy
 from fewkern.arrays.numerics import all_finite, largest_power, quiet
 from fewkern.arrays.storable import storable
 from fewkern.core.kernel import Kernel
