@@ -87,8 +87,8 @@ class Preparation:
         if not same_place(self.knots, X):
             return self.like(X)(X)
         xp, dtype = namespace(X), float_dtype(X)
-        knots, first = xp.astype(self.knots, dtype, copy=False), xp.astype(self.values[0, :], dtype, copy=False)
-        gaps, rises = (xp.astype(part, dtype, copy=False) for part in self.pieces)
+        knots, first = xp.astype(self.knots, dtype), xp.astype(self.values[0, :], dtype)
+        gaps, rises = (xp.astype(part, dtype) for part in self.pieces)
         lengths = xp.where(gaps > 0, gaps, xp.ones_like(gaps))
 
         def prepared(rows: Array) -> Array:
