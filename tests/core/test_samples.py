@@ -108,7 +108,9 @@ def test_a_splitter_sees_the_classes_of_all_rows():
 def test_folds_never_split_a_group(rng, classes, seed):
     groups = rng.integers(0, 12, 60)
     labels = {"codes": np.arange(60) % 2, "n_classes": 2} if classes else {}
-    folds = Samples.of(np.zeros((60, 1)), groups=groups, **labels).folds(4, seed)
+    samples = Samples.of(np.zeros((60, 1)), groups=groups, **labels)
+    folds, parts = samples.folds(4, seed), samples.deal(4, 0)
+    assert [len(set(parts[groups == g])) for g in set(groups)] == [1] * len(set(groups))
     assert len(folds) == 4
     for train, test in folds:
         assert not set(groups[train]) & set(groups[test])
