@@ -97,7 +97,7 @@ class KernelExpansion:
         """Values ``(n, q)`` at the rows of ``X``, computed in row blocks, where ``X`` is: the model comes along."""
         if not same_place(self.coef, X):
             return self.like(X)(X)
-        return in_blocks(self._values, X, max(self.n_vectors, 1))
+        return in_blocks(self._values, X, self.n_vectors)
 
     def _values(self, X: Array) -> Array:
         xp = namespace(self.coef)
