@@ -16,7 +16,7 @@ from fewkern.arrays import sampling
 from fewkern.arrays.namespace import asarray_like, float_dtype, to_numpy
 from fewkern.arrays.partitions import Partitions, as_collection, is_collection
 from fewkern.arrays.sampling import row_keys, smallest_keys
-from fewkern.arrays.validation import class_factors, plain_label, validate_weights
+from fewkern.arrays.validation import class_factors, plain_label, some_missing, validate_weights
 from fewkern.base import check_groups, check_labelled, check_measured, check_samples, check_weighted, is_pairwise
 from fewkern.core.samples import Population, Samples
 
@@ -63,8 +63,7 @@ class Layout:
         if self.targets == "labels":
             if y.ndim == 2 and y.shape[1] == 1:
                 y = y[:, 0]
-            missing = y != y if y.dtype.kind in "fO" else np.zeros(len(y), bool)
-            if y.ndim != 1 or missing.any() or (y.dtype == object and any(label is None for label in y)):
+            if y.ndim != 1 or some_missing(y):
                 raise ValueError(f"{self.name}: y must hold one label per sample, none of them missing ({where}).")
             return y
         try:
@@ -180,9 +179,7 @@ def labelled_population(estimator: Any, X: Any, y: Any, sample_weight: Any, grou
     X = _where_it_is(estimator, X, groups)
     if not is_collection(X):
         return check_groups(estimator, check_labelled(estimator, X, y, sample_weight), groups)
-    name = type(estimator).__name__
-    _no_groups(name, groups)
-    streamed = _streamed(estimator, X, y, sample_weight, "labels")
+    name, streamed = type(estimator).__name__, _streamed(estimator, X, y, sample_weight, "labels", groups)
     masses = streamed.survey.masses
     try:
         labels = np.array(sorted(masses))
@@ -204,8 +201,7 @@ def measured_population(
     if not is_collection(X):
         samples, single = check_measured(estimator, X, y, sample_weight)
         return check_groups(estimator, samples, groups), single
-    _no_groups(type(estimator).__name__, groups)
-    return _streamed(estimator, X, y, sample_weight, "numbers"), getattr(y, "ndim", 1) == 1
+    return _streamed(estimator, X, y, sample_weight, "numbers", groups), getattr(y, "ndim", 1) == 1
 
 
 def weighted_population(estimator: Any, X: Any, sample_weight: Any, minimum: int = 1) -> Population:
@@ -252,29 +248,19 @@ def labelled_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: 
     return Samples.of(X, weights, pairwise=is_pairwise(estimator), codes=codes, n_classes=len(known))
 
 
-def weighted_samples(estimator: Any, X: Any, sample_weight: Any) -> Samples:
-    """Checked rows without labels: all that are in memory, a sample of a collection."""
-    X = _where_it_is(estimator, X)
-    if not is_collection(X):
-        return check_weighted(estimator, X, sample_weight)
-    return _streamed(estimator, X, None, sample_weight, None).sample
-
-
 def _where_it_is(estimator: Any, X: Any, groups: Any = None) -> Any:
     """Samples in a file that would have to be copied as a whole become a collection; others are what they are."""
     return X if groups is not None or is_pairwise(estimator) else as_collection(X)
 
 
-def _no_groups(name: str, groups: Any) -> None:
+def _streamed(estimator: Any, X: Any, y: Any, sample_weight: Any, kind: Any, groups: Any = None) -> Streamed:
+    """The rows of a collection; ``kind`` is that of the targets."""
+    name = type(estimator).__name__
     if groups is not None:
         raise ValueError(
             f"{name}: groups cannot be held out of a Dask collection, of which only a sample is looked at as a whole; "
             "leave groups out, or fit to X.compute()."
         )
-
-
-def _streamed(estimator: Any, X: Any, y: Any, sample_weight: Any, kind: Any) -> Streamed:
-    name = type(estimator).__name__
     if kind is not None and y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     columns = [column for column in (y if kind else None, sample_weight) if column is not None]

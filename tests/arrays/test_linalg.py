@@ -49,16 +49,6 @@ def test_generalized_eigenvalues(A, rng, foreign):
     np.testing.assert_allclose(back(linalg.generalized_eigh(to(S), to(B))[0]), expected, atol=1e-8)
 
 
-def test_logsumexp(rng, foreign):
-    X = 500 * rng.standard_normal((5, 4))
-    X[0, 0] = -np.inf
-    to, back = foreign
-    for axis in (0, 1, -1):
-        expected = scipy.special.logsumexp(X, axis=axis)
-        np.testing.assert_allclose(linalg.logsumexp(X, axis=axis), expected)
-        np.testing.assert_allclose(back(linalg.logsumexp(to(X), axis=axis)), expected)
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 def test_distances(rng, sparse):
     X, Y = rng.standard_normal((7, 3)), rng.standard_normal((4, 3))
@@ -98,19 +88,3 @@ def test_memory_that_ran_out_is_not_taken_for_a_singular_matrix(solve, monkeypat
     monkeypatch.setattr(xp.linalg, "solve", fails)
     with pytest.raises(RuntimeError, match="out of memory"):
         solve(np.eye(2))
-
-
-def test_divide_where_divides_nowhere_else(foreign):
-    to, back = foreign
-    with np.errstate(divide="raise", invalid="raise"):
-        found = linalg.divide_where(
-            to(np.array([True, False])), to(np.array([3.0, 1.0])), to(np.array([2.0, 0.0])), 7.0
-        )
-    np.testing.assert_array_equal(back(found), [1.5, 7.0])
-
-
-def test_kth_smallest(rng, foreign):
-    to, _ = foreign
-    values = np.round(rng.normal(size=31), 1)  # some of them equal
-    for k in (0, 7, 15, 30):
-        assert linalg.kth_smallest(values, k) == linalg.kth_smallest(to(values), k) == np.sort(values)[k]

@@ -10,12 +10,6 @@ def bowl(x):
     return float(x @ x), 2 * x
 
 
-def test_finds_the_minimum():
-    x, value = minimize_smooth(bowl, np.array([3.0, 2.0]), max_iter=50, tol=0.0)
-    np.testing.assert_allclose(x, [0.0, 0.0], atol=1e-6)
-    assert value == bowl(x)[0]
-
-
 def test_a_point_that_is_no_number_is_not_evaluated(monkeypatch):
     """SciPy's search can ask for NaN after a line search that failed; the best point so far is kept."""
 
@@ -29,21 +23,6 @@ def test_a_point_that_is_no_number_is_not_evaluated(monkeypatch):
     monkeypatch.setattr(scipy.optimize, "minimize", broken)
     x, _ = minimize_smooth(bowl, np.array([3.0, 2.0]), max_iter=50, tol=0.0)
     np.testing.assert_array_equal(x, [1.5, 1.0])
-
-
-def test_a_watch_ends_the_search_with_the_best_point_so_far():
-    seen = []
-
-    def valley(x):
-        return float(np.sum(x**4)), 4 * x**3
-
-    def after_three(step, x):
-        seen.append((step, valley(x)[0]))
-        return step == 3
-
-    _, value = minimize_smooth(valley, np.array([3.0, 2.0]), max_iter=50, tol=0.0, watch=after_three)
-    assert [step for step, _ in seen] == [1, 2, 3]
-    assert value == min(value for _, value in seen) < valley(np.array([3.0, 2.0]))[0]
 
 
 def test_a_root_is_found_at_any_scale_and_an_end_where_there_is_none():

@@ -44,4 +44,4 @@ def basis(rng, X, vectors=7, directions=2, linear=5, own_widths=True, moved=True
 
 def function(rng, X, outputs=1, **given) -> GaussianExpansion:
     made = basis(rng, X, **given)
-    return made.expand(rng.normal(size=(made.n_features, outputs)), rng.normal(size=outputs))
+    return made.expand(rng.normal(size=(made.n_vectors + made.linear.shape[1], outputs)), rng.normal(size=outputs))

@@ -69,3 +69,13 @@ def test_head_is_nested(X, neighbors):
     np.testing.assert_allclose(head.features(X), basis.features(X)[:, :4], atol=1e-12)
     W = np.ones((4, 1))
     np.testing.assert_allclose(head.expand(W, np.zeros(1))(X), head.features(X) @ W, atol=1e-10)
+
+
+@pytest.mark.parametrize("neighbors", [0, 1, 4])
+@pytest.mark.parametrize("projection", PROJECTIONS)
+def test_unexplained_is_the_distance_to_the_span_of_the_vectors(X, projection, neighbors):
+    gram, found, basis = make(X, projection, neighbors, limit=8)
+    K_S, K_SS = gram.columns(found.indices), gram.block(found.indices, found.indices)
+    left = gram.diag - np.sum(K_S * np.linalg.solve(K_SS, K_S.T).T, axis=1)
+    expected = np.divide(left, gram.diag, out=np.zeros(60), where=gram.diag > 0)
+    np.testing.assert_allclose(basis.unexplained(X), expected, atol=1e-9)

@@ -19,16 +19,6 @@ def test_the_rank_is_that_of_n_plus_one(rng):
     assert (found.quantile(0.5), found.quantile(0.51), found.most) == (3.0, math.inf, 0.5)
 
 
-def test_a_new_score_is_covered_as_often_as_promised(rng):
-    """Exchangeable scores: coverage at least what was asked, and at most 1 / (n + 1) more."""
-    n, trials = 19, 20_000
-    draws = rng.standard_normal((trials, n + 1)) ** 2
-    for coverage in (0.5, 0.73, 0.9):
-        reached = np.mean([row[n] <= HeldOutScores.of(row[:n]).quantile(coverage) for row in draws])
-        noise = 3 * math.sqrt(coverage * (1 - coverage) / trials)
-        assert coverage - noise < reached < coverage + 1 / (n + 1) + noise
-
-
 def test_many_scores_are_thinned_and_never_promise_too_much(rng):
     scores = rng.exponential(size=50_000)
     found = HeldOutScores.of(scores)
@@ -89,13 +79,6 @@ def test_too_few_samples_for_two_tails_have_symmetric_ends(rng):
     np.testing.assert_array_equal(ends[:, 0], -ends[:, 1])
     inside = np.mean(np.abs(draws[:, 12]) <= ends[:, 1])
     assert inside == pytest.approx(12 / 13, abs=0.008)  # 0.9 needs the largest of twelve
-    # and wider ones hold narrower ones
-    found = HeldOutScores.of(draws[0])
-    before = 0.0, 0.0
-    for coverage in (0.3, 0.6, 0.84, 0.86, 0.9, 0.92):
-        low, high = found.central(coverage)
-        assert coverage == 0.3 or (low <= before[0] and before[1] <= high)
-        before = low, high
 
 
 def test_sizes_keep_the_weights(rng):
@@ -117,9 +100,6 @@ def test_ranks_of_new_scores_are_uniform(rng):
         assert np.mean(p <= rate) <= rate + 3 * math.sqrt(rate / trials)
     assert cdf.mean() == pytest.approx(0.5, abs=0.01)
     assert p.min() == pytest.approx(1 / 20)
-    smooth = rng.standard_normal((trials, n + 1))
-    p = np.array([HeldOutScores.of(row[:n]).pvalues(row[n:])[0] for row in smooth])
-    assert np.mean(p <= 0.1) == pytest.approx(0.1, abs=0.01)
 
 
 def test_the_cdf_inverts_the_quantiles(rng):

@@ -14,13 +14,6 @@ def f(rng):
     return KernelExpansion(Gaussian(length_scale=1.0), rng.standard_normal((6, 3)), coef, offset, np.arange(6))
 
 
-def test_is_the_sum_it_says(f, rng):
-    X = rng.standard_normal((10, 3))
-    expected = [sum(f.coef[j] * np.exp(-np.sum((x - f.vectors[j]) ** 2) / 2) for j in range(6)) + f.offset for x in X]
-    np.testing.assert_allclose(f(X), expected)
-    assert (f.n_vectors, f.n_outputs) == (6, 2)
-
-
 def test_no_vectors_is_the_constant(f):
     g = dataclasses.replace(f, vectors=f.vectors[:0], coef=f.coef[:0])
     np.testing.assert_array_equal(g(np.zeros((4, 3))), np.tile(f.offset, (4, 1)))

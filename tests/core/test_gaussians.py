@@ -50,15 +50,6 @@ def test_a_preparation_passes_through_its_knots_and_has_an_inverse_between_them(
     np.testing.assert_allclose(t.inverse(t(beyond)), [[low], [high]], rtol=0, atol=1e-5)
 
 
-def test_columns_with_fewer_knots_and_constant_ones(rng):
-    X = table(rng)
-    t = preparation(X)
-    found = t(X)
-    assert set(found[:, 1]) == {-1.5, -0.5}
-    assert (found[:, 2] == -1.5).all()
-    np.testing.assert_allclose(t.inverse(found), X, atol=1e-9)
-
-
 @pytest.mark.parametrize("unit", [1e-310, 1e-150, 1e150, 1e300])
 def test_units_of_any_size(unit, rng):
     """Also those in which a slope is more than the largest number."""

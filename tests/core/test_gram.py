@@ -12,15 +12,6 @@ def X(rng):
     return rng.standard_normal((25, 2)) + 1
 
 
-def test_counts_kernel_evaluations(X):
-    gram = Gram(Gaussian(length_scale=1.0), X)
-    gram.columns(np.array([3, 4]))
-    gram.block(np.array([0, 1, 2]), np.array([7]))
-    assert gram.evaluations == 25 * 2 + 3
-    gram.columns(np.array([3]), rows=slice(10, 15))
-    assert gram.evaluations == 25 * 2 + 3 + 5
-
-
 @pytest.mark.parametrize("kernel", [Gaussian(length_scale=0.01), Polynomial(3, 1.0, 1.0)])
 def test_diagonal_entries_are_exact(kernel, rng):
     X = 100 * rng.standard_normal((40, 3))

@@ -77,16 +77,6 @@ def test_row_blocks_and_many_rows(rng, monkeypatch):
     np.testing.assert_allclose(shares(f, X), shares(f, X[::3]), rtol=1e-12)
 
 
-def test_order_and_units_of_features_and_units_of_outputs_do_not_matter(rng):
-    X, order, unit = rng.normal(size=(50, 3)), np.array([2, 0, 1]), np.array([1e-3, 1.0, 1e4])
-    f = function(Gaussian(length_scale=WIDTHS), rng)
-    moved = KernelExpansion(Gaussian(length_scale=WIDTHS[order]), f.vectors[:, order], f.coef, f.offset)
-    np.testing.assert_allclose(shares(moved, X[:, order]), shares(f, X)[order], rtol=1e-9)
-    scaled = KernelExpansion(Gaussian(length_scale=WIDTHS * unit), f.vectors * unit, f.coef, f.offset)
-    np.testing.assert_allclose(shares(scaled, X * unit), shares(f, X), rtol=1e-9)
-    np.testing.assert_allclose(shares(f.then(np.diag([1.0, 1e5]), np.array([3.0, -1.0])), X), shares(f, X), rtol=1e-9)
-
-
 def test_weights_are_repetition(rng):
     f, X, counts = function(Gaussian(length_scale=1.0), rng), rng.normal(size=(30, 3)), rng.integers(0, 4, size=30)
     np.testing.assert_allclose(shares(f, X, counts.astype(float)), shares(f, np.repeat(X, counts, axis=0)), rtol=1e-9)
@@ -99,13 +89,6 @@ def test_a_constant_feature_has_no_share(kernel, rng):
     f = KernelExpansion(kernel, X[:5], rng.normal(size=(5, 1)), np.zeros(1))
     assert shares(f, X)[1] == 0
     assert shares(f, X).sum() == pytest.approx(1)
-
-
-def test_what_the_function_ignores_has_no_share(rng):
-    X = rng.normal(size=(40, 3))
-    assert shares(function(Gaussian(length_scale=np.array([1.0, np.inf, 2.0])), rng), X)[1] == 0
-    constant = KernelExpansion(Gaussian(length_scale=1.0), np.zeros((0, 3)), np.zeros((0, 1)), np.ones(1))
-    np.testing.assert_array_equal(shares(constant, X), np.zeros(3))
 
 
 def test_other_libraries(rng, foreign):

@@ -1,5 +1,3 @@
-import copy
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -82,17 +80,6 @@ def test_in_an_estimator_a_grid_search_and_a_file(kernel, formula, X, tmp_path):
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
-def test_median_rule_leaves_out_distances_of_zero(rng):
-    """Repeated rows have a distance of zero, which rounding must not turn into a tiny width."""
-    for _ in range(40):
-        places = rng.standard_normal((3, 5)) * 10
-        X = places[rng.choice(3, 200, p=[0.9, 0.05, 0.05])]
-        least = min(np.linalg.norm(places[i] - places[j]) for i in range(3) for j in range(i))
-        kernel = Gaussian(unit="common")
-        assert kernel.resolve(X).length_scale > 0.99 * least
-        assert kernel.resolve(sp.csr_array(X)).length_scale > 0.99 * least
-
-
 def test_scale_rule_is_that_of_scikit_learn_on_centred_features(rng):
     X = rng.standard_normal((50, 4)) * [1.0, 2.0, 3.0, 0.1]
     X -= X.mean(axis=0)
@@ -103,18 +90,12 @@ def test_scale_rule_is_that_of_scikit_learn_on_centred_features(rng):
     assert kernel.resolve(sp.csr_array(X)).length_scale == pytest.approx((1 / (2 * gamma)) ** 0.5)
 
 
-@pytest.mark.parametrize("rule", ["median", "scale"])
-def test_rules_far_from_the_origin(rng, rule):
-    X = rng.standard_normal((60, 3))
-    near, far = (Gaussian(length_scale=rule).resolve(X + shift).length_scale for shift in (0.0, 1e8))
-    assert far == pytest.approx(near, rel=1e-6)
-
-
-def test_rules_on_constant_samples_give_one():
-    X = np.full((5, 2), 3.7)
-    assert Gaussian("median", "common").resolve(X).length_scale == 1.0
-    assert Gaussian("scale", "common").resolve(X).length_scale == 1.0
-    assert Polynomial().resolve(X).gamma == 1.0
+@pytest.mark.parametrize(
+    "kernel", [Linear(), Polynomial(2, 0.5, 1.0), Polynomial(3, 1.0, 0.0), Gaussian(1.0)], ids=repr
+)
+def test_the_rank_is_that_of_the_matrix(kernel, rng):
+    Z = rng.standard_normal((40, 3))
+    assert np.linalg.matrix_rank(kernel(Z, Z)) == (kernel.rank(3) or 40)
 
 
 def test_far_from_the_origin_keeps_its_figures(rng):
@@ -122,17 +103,6 @@ def test_far_from_the_origin_keeps_its_figures(rng):
     np.testing.assert_allclose(
         Gaussian(length_scale=10.0)(X + 1e7, X + 1e7), Gaussian(length_scale=10.0)(X, X), atol=1e-7
     )
-
-
-@pytest.mark.parametrize(
-    "kernel", [Gaussian(), Gaussian(length_scale=[1, 2, 3]), Laplacian(), Polynomial(), LinearSpline(), Linear()]
-)
-def test_resolve_leaves_the_object_as_it_was(kernel, X):
-    before = copy.deepcopy(kernel.get_params())
-    resolved = kernel.resolve(X)
-    assert kernel.get_params() == before
-    assert kernel.rules.keys() == {name for name, value in before.items() if isinstance(value, str) and name != "unit"}
-    assert not resolved.rules
 
 
 def test_a_kernel_derived_from_ours_stays_what_it_is(X):
@@ -246,7 +216,7 @@ def test_torch_samples_of_two_precisions():
         (lambda X: Precomputed().resolve(sp.csr_array(X)), "Precomputed: the kernel matrix must be dense"),
         (Function(None).resolve, "function must be callable, got None"),
         (lambda X: as_kernel("g"), "kernel: expected one of .*gaussian.*, a kernel object or a callable, got 'g'"),
-        (lambda X: as_kernel(3), "kernel: expected a name .* got int"),
+        (lambda X: as_kernel(3), "kernel: expected one of .* got 3"),
         (
             lambda X: Gaussian().set_params(gamma=1.0),
             r"Gaussian has no parameter 'gamma'; it has \['length_scale', 'unit'\]",

@@ -42,20 +42,6 @@ def test_open_end_is_a_falling_error_at_the_end_of_the_budget(curve, chosen, ope
         np.testing.assert_array_equal(back(found.curve[1]), curve)
 
 
-def test_penalties_have_no_open_end():
-    error = np.array([[3.0, 2.0, 1.0]])
-    found = Path({"length_scale": (1.0,), "alpha": (3.0, 2.0, 1.0)}, error, error, (0, 2), size=np.array([[1, 2, 3]]))
-    assert not found.open_end
-    assert found.at_edge == ("alpha",)
-    np.testing.assert_array_equal(found.curve[0], [1, 2, 3])
-
-
-def test_at_edge_names_axes_where_the_end_was_taken_and_there_was_a_choice():
-    assert trace([[3, 2], [2, 1], [3, 3]], (1, 1)).at_edge == ()
-    assert trace([[3, 2], [2, 1], [3, 0]], (2, 1)).at_edge == ("length_scale",)
-    assert trace([[3, 2]], (0, 1)).at_edge == ()
-
-
 def test_smallest_within_an_allowance():
     error = np.array([[0.5, 0.22, 0.20], [0.4, 0.21, 0.25]])
     size = np.array([[0, 4, 9], [0, 4, 9]])
@@ -73,7 +59,6 @@ def test_sizes_that_were_not_tried_say_nothing_of_the_end():
     assert Path(axes, error, 0.01 * np.ones((2, 4)), (0, 3)).open_end
     assert not Path(axes, error, 0.01 * np.ones((2, 4)), (0, 2)).open_end
     assert Path(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).open_end
-    assert Path(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).at_edge == ()
 
 
 class Numbers:

@@ -79,13 +79,6 @@ def test_folds_without_classes_are_dealt_in_turn():
     assert Samples.of(np.zeros((3, 1))).folds(5) == []
 
 
-def test_as_many_as_there_are_is_all_of_them(rng):
-    samples = Samples.of(np.zeros((10, 1)))
-    assert samples.some(10, rng) is samples
-    assert samples.some(11, rng) is samples
-    assert samples.some(9, rng).n == 9
-
-
 @pytest.mark.parametrize(("sizes", "counts"), [([997, 3], [100, 2]), ([600, 300, 100], [60, 30, 10])])
 def test_some_keep_the_shares_of_classes_and_two_of_a_rare_one(sizes, counts, rng):
     codes = np.repeat(np.arange(len(sizes)), sizes)
@@ -115,7 +108,9 @@ def test_a_splitter_sees_the_classes_of_all_rows():
 def test_folds_never_split_a_group(rng, classes, seed):
     groups = rng.integers(0, 12, 60)
     labels = {"codes": np.arange(60) % 2, "n_classes": 2} if classes else {}
-    folds = Samples.of(np.zeros((60, 1)), groups=groups, **labels).folds(4, seed)
+    samples = Samples.of(np.zeros((60, 1)), groups=groups, **labels)
+    folds, parts = samples.folds(4, seed), samples.deal(4, 0)
+    assert [len(set(parts[groups == g])) for g in set(groups)] == [1] * len(set(groups))
     assert len(folds) == 4
     for train, test in folds:
         assert not set(groups[train]) & set(groups[test])

@@ -1,15 +1,7 @@
 import numpy as np
 import pytest
 
-from fewkern.core.scores import ClassScores, class_values, softmax
-
-
-def test_one_score_stands_for_two_classes():
-    np.testing.assert_allclose(class_values(np.array([[2.0], [-1.0]])), [[-1.0, 1.0], [0.5, -0.5]])
-
-
-def test_softmax_of_large_values_is_finite():
-    np.testing.assert_allclose(softmax(np.array([[1e4, 0.0], [0.0, 0.0]])), [[1.0, 0.0], [0.5, 0.5]])
+from fewkern.core.scores import ClassScores
 
 
 @pytest.mark.parametrize(
@@ -22,7 +14,7 @@ def test_softmax_of_large_values_is_finite():
     ],
 )
 def test_probabilities_agree_with_the_decision(link, rng):
-    values = np.abs(rng.standard_normal((50, 2)))
+    values = np.abs(rng.standard_normal((50, 2))) * np.geomspace(1.0, 1e4, 50)[:, None]
     probabilities = link.probabilities(values)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     np.testing.assert_array_equal(probabilities.argmax(axis=1), link.codes(values))

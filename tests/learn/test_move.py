@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fewkern.learn import compare as comparing
-from fewkern.learn.compare import Sizes, leading_axes, teacher_of
-from fewkern.learn.learner import Settings, linear_axes
-from fewkern.learn.objective import Rows, move, objective
+from fewkern.learn.compare import Sizes, teacher_of
+from fewkern.learn.learner import linear_axes
+from fewkern.learn.objective import Rows, coefficients, move, objective
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 
@@ -49,15 +49,6 @@ def test_steps_are_taken_in_units_of_the_metric(factor):
     np.testing.assert_allclose(scaled.directions * factor, found.directions, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(30, 6), (6, 30), (5, 5)])
-def test_leading_axes_are_the_right_singular_vectors(shape):
-    A = np.random.default_rng(0).normal(size=shape)
-    squares, axes = leading_axes(A, 3)
-    _, sizes, right = np.linalg.svd(A)
-    np.testing.assert_allclose(squares, sizes[:3][::-1] ** 2, rtol=1e-10)
-    np.testing.assert_allclose(np.abs(np.sum(axes * right[:3][::-1].T, axis=0)), 1.0, rtol=1e-10)
-
-
 @pytest.mark.parametrize(("frequency", "sizes"), [(0.2, (10, 40)), (2.0, (10, 40, 160))])
 def test_more_samples_are_tried_as_long_as_they_gain(frequency, sizes):
     X, noise = np.split(np.random.default_rng(0).normal(size=(400, 3)), [2], axis=1)
@@ -66,11 +57,6 @@ def test_more_samples_are_tried_as_long_as_they_gain(frequency, sizes):
     start = choose_start(rows, POLICY, 0)
     _, every = teacher_of(rows, start, Sizes((10, 40, 160), (4,)), POLICY)
     assert tuple(candidate.size for candidate in every) == sizes
-
-
-def test_sparse_may_lose_more_than_balanced_and_accurate_nothing():
-    accurate, balanced, sparse = (Settings(prefer=word).leniency for word in ("accurate", "balanced", "sparse"))
-    assert accurate == 0 < balanced < sparse
 
 
 def test_a_rung_is_left_half_way_where_it_has_not_reached_the_least_error(monkeypatch):
@@ -88,3 +74,41 @@ def test_a_rung_is_left_half_way_where_it_has_not_reached_the_least_error(monkey
     start, sizes = Start(np.zeros(2), 1e-3, 0), comparing.Sizes((20,), (4, 32, 64))
     list(comparing.climb(rows, start, sizes, POLICY, lambda geometry: error[geometry.size]))
     assert asked == [(4, True), (32, True), (64, False)]
+
+
+def test_directions_are_the_leading_ones_of_the_gradients_of_the_function():
+    rng = np.random.default_rng(0)
+    T = rng.standard_normal((150, 5))
+    rows = Rows(T, np.sin(T @ rng.normal(size=(5, 2))), np.ones(150), 0.3 * np.eye(5))
+    geometry = replace(choose_start(rows, POLICY, 0).geometry(rows, 8)[0], log_widths=rng.normal(0.0, 0.3, 8))
+    geometry = replace(geometry, log_scales=rng.normal(-1.0, 0.7, 5))
+    W = coefficients(rows, geometry, POLICY)[0][:8]
+
+    def values(T):
+        return geometry.columns(T) @ W
+
+    steps = 1e-5 * np.eye(5)
+    gradients = np.concatenate([(values(T + step) - values(T - step)).T[:, :, None] for step in steps], axis=2) / 2e-5
+    strengths, axes = np.linalg.eigh(np.einsum("cni,cnj->ij", gradients, gradients))
+    count = POLICY.directions
+    found = comparing.with_directions(rows, geometry, POLICY, rng).directions
+    expected = axes[:, -count:] * np.sqrt(strengths[-count:] / strengths[-1])
+    unit = np.linalg.norm(found, axis=0).max()
+    np.testing.assert_allclose(found @ found.T / unit**2, expected @ expected.T, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "fixed", "most", "still", "ladder"),
+    [
+        (1000, None, None, (20, 80, 300, 800), (4, 8, 16, 32, 64, 128, 256)),
+        (1000, None, 24, (20, 24, 80, 300, 800), (4, 8, 16, 24)),
+        (1000, None, 16, (16, 20, 80, 300, 800), (4, 8, 16)),
+        (1000, 10, None, (10, 20, 80, 300, 800), (4, 8, 10)),
+        (40, None, None, (20, 32), (4, 8, 16)),
+        (7, None, None, (5,), (2, 4)),
+    ],
+)
+def test_sizes(n, fixed, most, still, ladder):
+    found = Sizes.of(n, 1, POLICY, fixed, most)
+    assert (found.still, found.ladder) == (still, ladder)
+    assert found.asked(12) == (fixed is None and (most is None or most > 12))

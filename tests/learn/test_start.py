@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from fewkern import KernelClassifier, KernelRegressor
 from fewkern.core.samples import Samples
 from fewkern.learn.learner import _folds as folds_of
+from fewkern.learn.objective import Rows
 from fewkern.learn.policy import POLICY
-from fewkern.learn.start import pivots
+from fewkern.learn.start import choose_start, pivots
 
 
 def unexplained(X, place):
@@ -34,13 +34,6 @@ def one_by_one(X, size):
     return np.array(chosen)
 
 
-@pytest.mark.parametrize("size", [1, 15, 16, 17, 60, 300])
-def test_pivots_are_as_many_different_rows_as_asked_for(size):
-    X = np.random.default_rng(0).normal(size=(300, 4))
-    place = pivots(X, size, np.full(4, 0.5), seed=0)
-    assert len(set(place.tolist())) == size
-
-
 def test_pivots_in_blocks_explain_as_much_as_pivots_one_by_one():
     X = np.random.default_rng(1).normal(size=(350, 5))
     in_blocks = unexplained(0.5 * X, pivots(X, 60, np.full(5, 0.5), seed=0))
@@ -52,6 +45,13 @@ def test_copies_of_a_row_are_chosen_once():
     assert len(np.unique(X[pivots(X, 30, np.ones(3), seed=0)], axis=0)) >= 28
     place = pivots(X, 60, np.ones(3), seed=0)  # more than there are different ones: copies, but no row twice
     assert len(set(place.tolist())) == 60
+
+
+def test_columns_that_matter_have_a_narrow_width_from_the_start():
+    T = np.random.default_rng(0).normal(size=(400, 12))
+    rows = Rows(T, np.sin(3 * T[:, :1]), np.ones(400), 0.3 * np.eye(12))
+    scales = choose_start(rows, POLICY, 0).log_scales
+    assert scales[0] > scales[1:].max() + 1
 
 
 def test_more_rows_than_the_search_takes_lose_nothing():

@@ -118,13 +118,8 @@ def test_classes_or_numbers():
         ({"task": "guess"}, ValueError, "suspects: task must be 'auto', 'classify' or 'regress', got 'guess'"),
         ({"X": sparse.csr_matrix(np.eye(30))}, TypeError, "suspects: X is sparse; pass X.toarray()"),
         ({"y": np.ones(30)}, ValueError, "suspects: y has only one class"),
-        (
-            {"y": np.random.default_rng(0).normal(size=(30, 2))},
-            ValueError,
-            r"y must be one column, got shape \(30, 2\)",
-        ),
+        ({"y": np.linspace(0, 1, 60).reshape(30, 2)}, ValueError, r"y must be one column, got shape \(30, 2\)"),
         ({"groups": np.zeros(30)}, ValueError, "suspects: groups has only one group"),
-        ({"y": np.arange(29) % 2}, ValueError, "suspects"),
     ],
 )
 def test_bad_input(change, error, match):

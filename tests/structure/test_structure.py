@@ -38,6 +38,7 @@ CALLBACKS = {
     "fewkern.core.samples",
     "fewkern.select.uncertainty",
     "fewkern.populations",
+    "fewkern.arrays.blocks",
     "fewkern.arrays.optimize",
     "fewkern.arrays.validation",
     "fewkern.arrays.partitions",

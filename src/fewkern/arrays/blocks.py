@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
@@ -10,7 +10,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from fewkern.arrays.namespace import Array, on_host
+from fewkern.arrays.namespace import Array, device, namespace, on_host
 
 # 4 MiB of float64: small enough for the last-level cache, large enough for BLAS-3.
 BLOCK_ELEMENTS = 1 << 19
@@ -28,6 +28,19 @@ def row_blocks(n: int, row_elements: int, budget: int | None = None, like: Array
     size = max(1, budget // max(1, row_elements))
     for start in range(0, max(n, 1), size):
         yield slice(start, min(start + size, n))
+
+
+def in_blocks(of: Callable[[Array], Array], X: Array, row_elements: int) -> Array:
+    """What ``of`` returns for blocks of rows of ``X``, one below the other; ``row_elements`` numbers per row."""
+    n, out = int(X.shape[0]), None
+    for rows in row_blocks(n, row_elements, like=X):
+        if rows == slice(0, n):
+            return of(X)
+        block = of(X[rows, :])
+        if out is None:
+            out = namespace(block).empty((n, *block.shape[1:]), dtype=block.dtype, device=device(block))
+        out[rows, ...] = block
+    return out
 
 
 # Below this many multiplications in one step, threads of BLAS cost more than they save.

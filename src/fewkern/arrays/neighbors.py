@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -148,30 +149,20 @@ def distinct_rows(X: Array) -> tuple[Array, Array]:
 
     Equal means equal in every bit, but for the sign of zero.
     """
-    keys = _sparse_keys(X) if is_sparse(X) else _dense_keys(X)
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[inverse]
+    seen: dict[Any, int] = {}
+    place = np.array([seen.setdefault(key, len(seen)) for key in _row_bytes(X)], dtype=np.int64)
+    return np.unique(place, return_index=True)[1], place
 
 
-def _dense_keys(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    # adding zero turns -0.0 into 0.0
-    rows = np.ascontiguousarray(X + 0.0)
-    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-
-
-def _sparse_keys(X: Any) -> np.ndarray[Any, Any]:
+def _row_bytes(X: Array) -> Iterator[Any]:
+    """What two rows have in common only if they are equal."""
+    if not is_sparse(X):
+        return (row.tobytes() for row in X + 0.0)  # adding zero turns -0.0 into 0.0
     csr = X.tocsr().copy()
     csr.sum_duplicates()
     csr.eliminate_zeros()
-    known: dict[tuple[bytes, bytes], int] = {}
-    keys = np.empty(csr.shape[0], dtype=np.int64)
-    for i, (start, stop) in enumerate(zip(csr.indptr[:-1], csr.indptr[1:])):
-        key = (csr.indices[start:stop].tobytes(), csr.data[start:stop].tobytes())
-        keys[i] = known.setdefault(key, len(known))
-    return keys
+    ends = zip(csr.indptr[:-1], csr.indptr[1:])
+    return ((csr.indices[start:stop].tobytes(), csr.data[start:stop].tobytes()) for start, stop in ends)
 
 
 def weighted_centers(T: Array, weights: Array) -> tuple[Array, Array]:

@@ -114,20 +114,19 @@ class Partitions:
 
         blocks = [self.X.to_delayed()[:, 0], *(c.to_delayed().reshape(c.numblocks[0]) for c in self.columns)]
         first = np.cumsum([0, *self.X.chunks[0]])
-        work = dask.delayed(_limited, pure=False)
+        work = dask.delayed(_limited, pure=False, nout=2)
         parts = [work(of, int(first[i]), int(first[i + 1]), *block) for i, block in enumerate(zip(*blocks))]
         with counted(label, "_limited", len(parts), verbose), naming("Dask collection", lambda: _numbered(self.given)):
-            found = added_up(parts).compute()
-        changed = [
-            at for at, checksum in found.checksums.items() if self.checksums.setdefault(at, checksum) != checksum
-        ]
+            values, checksums = zip(*parts)
+            total, checksums = dask.compute(added_up(values), checksums)  # type: ignore[no-untyped-call]
+        changed = [at for at, found in zip(first, checksums) if self.checksums.setdefault(int(at), found) != found]
         if changed:
             raise ValueError(
                 f"{len(changed)} of {len(parts)} blocks of the Dask collection hold other rows than in the pass before "
                 f"(the first one from row {min(changed):,}): it is random without a seed, or its source has changed; "
                 "call persist() on X, y and the weights together, or write them to files first."
             )
-        return found.value
+        return total
 
 
 def added_up(parts: Sequence[Any]) -> Any:
@@ -142,19 +141,8 @@ def added_up(parts: Sequence[Any]) -> Any:
     return parts[0]
 
 
-@dataclass(frozen=True)
-class _Checked:
-    """A sum over some blocks, and their checksums by the number of the first row."""
-
-    value: Any
-    checksums: dict[int, int]
-
-    def __add__(self, other: _Checked) -> _Checked:
-        return _Checked(self.value + other.value, self.checksums | other.checksums)
-
-
-def _limited(of: OfBlock, first: int, last: int, *blocks: Any) -> _Checked:
-    """A block with one BLAS thread: there are as many tasks as cores."""
+def _limited(of: OfBlock, first: int, last: int, *blocks: Any) -> tuple[Any, int]:
+    """The value of a block, with one BLAS thread because there are as many tasks as cores, and its checksum."""
     columns, checksum = [np.asarray(block) for block in blocks], 0
     for column in columns:
         if len(column) != last - first:
@@ -166,7 +154,7 @@ def _limited(of: OfBlock, first: int, last: int, *blocks: Any) -> _Checked:
         content = repr(column.tolist()).encode() if column.dtype == object else column.tobytes()
         checksum = zlib.crc32(content, checksum)
     with one_thread():
-        return _Checked(of(first, *columns), {first: checksum})
+        return of(first, *columns), checksum
 
 
 @contextmanager
@@ -178,21 +166,17 @@ def naming(whole: str, parts: Callable[[], Iterable[tuple[str, Any]]]) -> Iterat
         raise
     except Exception as error:
         if type(error).__module__.partition(".")[0] in _CLUSTER:  # a part that ends its workers would do so again
-            raise PartitionError(f"the cluster could not compute the {whole}: {_lost(error)}; fit again.") from error
+            raise PartitionError(
+                f"the cluster could not compute the {whole} ({error!r}): a part may have ended every worker that tried "
+                "it, as one does that needs more memory than they have. Give workers more memory, or use smaller "
+                "chunks, and fit again."
+            ) from error
         for name, part in parts():
             try:
                 part.compute()
             except Exception:
                 raise PartitionError(f"{name} of the {whole} cannot be computed: {error!r}") from error
         raise
-
-
-def _lost(error: Any) -> str:
-    """What a cluster lost: workers, or its scheduler."""
-    if type(error).__name__ != "KilledWorker":
-        return f"its scheduler ended, restarted or cancelled it ({error!r})"
-    tried = f"a part of it ended each of the workers that tried it ({error.allowed_failures + 1})"
-    return f"{tried}; if they ran out of memory, give them more, or smaller chunks"
 
 
 def _numbered(collections: Sequence[Any]) -> Iterator[tuple[str, Any]]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-import array_api_compat
 import numpy as np
 from sklearn import config_context, get_config
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import Interval as Interval
 from sklearn.utils._param_validation import StrOptions as StrOptions
+from sklearn.utils._param_validation import validate_parameter_constraints as validate_parameter_constraints
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
@@ -29,6 +28,7 @@ from fewkern.arrays.namespace import (
     is_foreign,
     is_sparse,
     namespace,
+    take_rows,
     to_numpy,
 )
 from fewkern.arrays.numerics import all_finite, quiet, squarable
@@ -37,7 +37,8 @@ from fewkern.arrays.partitions import NeedsMemoryError, is_collection
 # Columns of a sparse matrix: every fit has arrays of this length, of half a gigabyte each.
 _MOST_COLUMNS = 2**26
 _FILL = "fill or drop them first, for example with SimpleImputer."
-# How NumPy's errors begin for what cannot be made a number.
+# What NumPy raises for what cannot be made a number, and how its messages begin.
+_NO_NUMBERS = (ValueError, TypeError, OverflowError)
 _NO_NUMBER = ("could not convert", "setting an array element", "float() argument must be", "int too large")
 
 
@@ -96,27 +97,14 @@ def _as_numbers(estimator: Any, X: Any, **checks: Any) -> Array:
             ensure_all_finite=False,
             **checks,
         )
-    except OverflowError as error:  # a whole number of Python that is too large
-        raise ValueError(
-            f"{type(estimator).__name__}: X has a whole number in column {_too_large(X)} that no float can hold; "
-            "correct it."
-        ) from error
-    except (ValueError, TypeError) as error:
+    except _NO_NUMBERS as error:
         if not str(error).startswith(_NO_NUMBER):
             raise
-        raise type(error)(
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
             f"{type(estimator).__name__}: X must hold numbers, the same number of them in every row ({_said(error)}); "
             "encode categories as numbers first, for example with OneHotEncoder."
         ) from error
-
-
-def _too_large(X: Any) -> str:
-    """The first column with a whole number that no float can hold, by its name if it has one."""
-    names = [repr(name) for name in getattr(X, "columns", ())]
-    for column, cells in enumerate(np.asarray(X, dtype=object).T):
-        if any(isinstance(cell, int) and abs(cell) > sys.float_info.max for cell in cells):
-            return names[column] if names else str(column)
-    raise AssertionError("every number fits")
 
 
 def _need(estimator: Any, y: Any, what: str, n: int) -> None:
@@ -140,7 +128,7 @@ def validate_targets(estimator: Any, X: Array, y: Any) -> tuple[Array, bool]:
     else:
         try:
             values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator)
-        except (ValueError, TypeError, OverflowError) as error:
+        except _NO_NUMBERS as error:
             if not str(error).startswith(_NO_NUMBER):
                 raise
             raise ValueError(f"{type(estimator).__name__}: y must hold numbers ({_said(error)}).") from error
@@ -173,27 +161,37 @@ def encode_labels(estimator: Any, X: Array, y: Any) -> tuple[Array, Array]:
             stacklevel=3,
         )
         labels = labels[:, 0]
+    name = type(estimator).__name__
     if labels.ndim != 1:
-        raise ValueError(f"{type(estimator).__name__}: y must be one label per sample, got shape {labels.shape}.")
-    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-        raise ValueError(f"{type(estimator).__name__}: y contains NaN or infinity; drop those samples first.")
-    if labels.dtype == object and any(label is None or label != label for label in labels):
-        raise ValueError(f"{type(estimator).__name__}: y has missing labels (None or NaN); drop those samples first.")
-    try:
-        with quiet():  # it compares values with whole numbers, NaN too
-            check_classification_targets(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(
-            f"{type(estimator).__name__}: y must hold labels of one kind, all text or all numbers ({error})."
-        ) from error
+        raise ValueError(f"{name}: y must be one label per sample, got shape {labels.shape}.")
+    if some_missing(labels):
+        raise ValueError(f"{name}: y has missing labels (None, NaN or infinity); drop those samples first.")
+    classes, codes = _distinct(name, "y", labels)
+    with quiet():  # it compares numbers with whole numbers, also those that are none
+        check_classification_targets(labels)
     if len(classes) < 2:
         raise ValueError(
-            f"{type(estimator).__name__}: y has only one class ({plain_label(classes[0])!r}); a classifier needs "
-            "samples of at least two classes."
+            f"{name}: y has only one class ({plain_label(classes[0])!r}); a classifier needs samples of at least two "
+            "classes."
         )
     kept = asarray_like(classes, y) if is_foreign(y) else classes
-    return kept, asarray_like(codes.astype(np.int64), X)
+    return kept, asarray_like(codes, X)
+
+
+def some_missing(labels: np.ndarray[Any, Any]) -> bool:
+    """Whether a label is None, NaN or infinite."""
+    if labels.dtype == object:
+        return any(label is None or label != label for label in labels)
+    return labels.dtype.kind == "f" and not np.all(np.isfinite(labels))
+
+
+def _distinct(name: str, what: str, labels: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The different labels, sorted, and the position of every label among them."""
+    try:
+        found, places = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"{name}: {what} must hold labels of one kind, all text or all numbers ({error}).") from error
+    return found, places.astype(np.int64)
 
 
 def _said(error: Exception) -> str:
@@ -208,9 +206,7 @@ def plain_label(label: Any) -> Any:
 
 def labels_from_codes(classes: Array, codes: Array) -> Array:
     """The label of every class number."""
-    if array_api_compat.is_numpy_array(classes):
-        return classes[to_numpy(codes)]
-    return namespace(classes).take(classes, asarray_like(codes, classes), axis=0)
+    return take_rows(classes, asarray_like(codes, classes))
 
 
 def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | None:
@@ -220,7 +216,7 @@ def validate_weights(estimator: Any, X: Array, sample_weight: Any) -> Array | No
     name = type(estimator).__name__
     try:
         values = to_numpy(sample_weight).astype(np.float64)
-    except (ValueError, TypeError, OverflowError) as error:
+    except _NO_NUMBERS as error:
         raise ValueError(f"{name}: sample_weight must hold one number per sample ({_said(error)}).") from error
     if values.ndim == 0:
         values = np.full(X.shape[0], float(values))
@@ -281,15 +277,12 @@ def validate_groups(estimator: Any, n: int, groups: Any) -> np.ndarray[Any, Any]
     labels = to_numpy(groups)
     if labels.shape != (n,):
         raise ValueError(f"{name}: groups must have one label per sample, shape ({n},), got {labels.shape}.")
-    missing = labels.dtype.kind == "f" and not np.all(np.isfinite(labels))
-    if missing or (labels.dtype == object and any(label is None or label != label for label in labels)):
+    if some_missing(labels):
         raise ValueError(
-            f"{name}: groups has missing labels (None or NaN); drop those samples, or give each a group of its own."
+            f"{name}: groups has missing labels (None, NaN or infinity); drop those samples, or give each a group of "
+            "its own."
         )
-    try:
-        return np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    except TypeError as error:
-        raise ValueError(f"{name}: groups must hold labels of one kind, all text or all numbers ({error}).") from error
+    return _distinct(name, "groups", labels)[1]
 
 
 def unwrapped(model: Any, caller: str) -> Any:

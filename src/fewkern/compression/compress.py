@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
@@ -29,8 +29,22 @@ from fewkern.arrays.namespace import Array, asarray_like, to_numpy
 from fewkern.arrays.progress import shown
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.storable import storable
-from fewkern.arrays.validation import labels_from_codes, unwrapped, validate_samples
-from fewkern.base import ScoringClassifier, check_samples, explain, importances_of, kept_importances
+from fewkern.arrays.validation import (
+    Interval,
+    labels_from_codes,
+    unwrapped,
+    validate_parameter_constraints,
+    validate_samples,
+)
+from fewkern.base import (
+    CONSTRAINTS,
+    ScoringClassifier,
+    check_samples,
+    constraints,
+    explain,
+    importances_of,
+    kept_importances,
+)
 from fewkern.compression.distillation import IMITATION, Agreement, Function, Goal, Teacher, distill, ladder
 from fewkern.compression.sources import ask, check_fitted, teacher
 from fewkern.core.explanation import fit_background
@@ -38,6 +52,10 @@ from fewkern.core.samples import Samples
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.learn.policy import POLICY
 from fewkern.select.uncertainty import match_temperature
+
+_CONSTRAINTS = constraints(
+    *("random_state", "verbose"), n_vectors=CONSTRAINTS["max_vectors"], tolerance=[Interval(Real, 0, 1, closed="left")]
+)
 
 
 class CompressedModel(BaseEstimator):
@@ -251,15 +269,9 @@ def compress(
     >>> bool((short.predict(X) == svc.predict(X)).mean() > 0.97)
     True
     """
-    _check(n_vectors, tolerance, random_state)
-    model = unwrapped(model, "compress")
-    given: dict[str, Any] = {
-        "X_new": X_new,
-        "n_vectors": n_vectors,
-        "tolerance": tolerance,
-        "verbose": verbose,
-        "random_state": random_state,
-    }
+    settings = {"n_vectors": n_vectors, "tolerance": tolerance, "verbose": verbose, "random_state": random_state}
+    validate_parameter_constraints(_CONSTRAINTS, settings, "compress")
+    model, given = unwrapped(model, "compress"), {"X_new": X_new, **settings}
     if isinstance(model, BaseEstimator) and hasattr(model, "compress"):  # a TableModel knows its columns
         if X is None:
             raise ValueError(f"compress: a {type(model).__name__} needs X, the rows of a table to agree on.")
@@ -307,19 +319,6 @@ def _samples(model: Any, long: Teacher, X: Any) -> Array:
     if long.vectors is None:
         raise ValueError(f"compress: a {type(model).__name__} has no vectors; pass X, samples to agree on.")
     return long.vectors
-
-
-def _check(n_vectors: Any, tolerance: Any, random_state: Any) -> None:
-    whole = isinstance(n_vectors, Integral) and not isinstance(n_vectors, bool)
-    if n_vectors is not None and not (whole and int(n_vectors) >= 1):
-        raise ValueError(f"compress: n_vectors must be None or a whole number of at least 1, got {n_vectors!r}.")
-    if not (isinstance(tolerance, Real) and 0 <= float(tolerance) < 1):
-        raise ValueError(f"compress: tolerance must be a number in [0, 1), got {tolerance!r}.")
-    generators = (np.random.Generator, np.random.RandomState)
-    if random_state is not None and not isinstance(random_state, (Integral, *generators)):
-        raise ValueError(
-            f"compress: random_state must be a whole number, a Generator, a RandomState or None, got {random_state!r}."
-        )
 
 
 def _estimator(model: Any, long: Teacher, short: Function, samples: Array) -> CompressedModel:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.blocks import one_thread
-from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, concat_rows, namespace, take_rows, to_numpy
 from fewkern.arrays.progress import Step
 from fewkern.arrays.sampling import random_generator
 from fewkern.arrays.storable import storable
@@ -175,21 +175,28 @@ def distill(
     if teacher.function is not None and teacher.function.n_vectors <= goal.sizes[0]:
         return teacher.function, Agreement(0.0) if teacher.scores is None else Agreement(0.0, 1.0, 1.0), ()
     rng = random_generator(seed)
-    codes = teacher.decisions(X, teacher.values(X))
+    known = _Answers.of(teacher, X)
     if X_new is None:
-        taught, held = (_take(X, part) for part in held_out(codes, int(X.shape[0]), rng))
-        own = teacher.decisions(held, teacher.values(held))
-        rows = crossings(held, X, own, IMITATION.rows, IMITATION.drawn_to_judge, rng)
-        test = _Test.of(teacher, _with_every_class(teacher, rows, held, own), codes)
+        teach, hold = held_out(known.codes, int(X.shape[0]), rng)
+        taught, held, counted = known.take(teach), known.take(hold), known.codes
+        test = _Answers.of(teacher, crossings(held.X, X, held.codes, IMITATION.rows, IMITATION.drawn_to_judge, rng))
+        if held.codes is not None and test.codes is not None:
+            # also those held out of classes for which the teacher decides nowhere else
+            test = test + held.take(np.flatnonzero(~np.isin(held.codes, test.codes)))
     else:
-        taught, test = X, _Test.of(teacher, X_new)
-    n_samples = min(int(taught.shape[0]), 2 * IMITATION.rows // 3)
+        taught, test = known, _Answers.of(teacher, X_new)
+        counted = test.codes
+    counts, rare = None, tuple[int, ...]()
+    if counted is not None and test.codes is not None:
+        counts = np.bincount(counted, minlength=max(goal.n_classes, int(test.codes.max()) + 1))
+        rare = tuple(np.flatnonzero(counts < IMITATION.least_class_rows).tolist())
+    n_samples = min(int(taught.X.shape[0]), 2 * IMITATION.rows // 3)
     lesson = _lesson(teacher, taught, n_samples, rng)
     student = _Student.of(teacher, lesson, seed)
-    rows, rare, found = student.rows(lesson), test.rare(goal.n_classes), []
+    rows, found = student.rows(lesson), []
     for size in goal.sizes:
         function = student.taught(rows, size, n_samples).in_precision(to_numpy(X[:1, :]).dtype).like(X)
-        found.append((function, test.agreement(function)))
+        found.append((function, test.agreement(function, teacher.scores, counts)))
         step(len(found))
         if found[-1][1].loss <= goal.tolerance:
             return *found[-1], rare
@@ -202,22 +209,10 @@ def _take(X: Array, part: Host) -> Array:
     return take_rows(X, asarray_like(part, X, dtype=namespace(X).int64))
 
 
-def _with_every_class(teacher: Teacher, rows: Array, held: Array, codes: Array | None) -> Array:
-    """The rows, and held-out rows of the classes for which the teacher decides on none of them."""
-    if codes is None:
-        return rows
-    decided = teacher.decisions(rows, teacher.values(rows))
-    missed = np.flatnonzero(~np.isin(to_numpy(codes), to_numpy(decided)))
-    return namespace(rows).concat([rows, _take(held, missed)], axis=0) if len(missed) else rows
-
-
-def _lesson(teacher: Teacher, X: Array, n: int, rng: np.random.Generator) -> Rows:
+def _lesson(teacher: Teacher, taught: _Answers, n: int, rng: np.random.Generator) -> Rows:
     """The first ``n`` samples, then crossings, with the teacher's values; rows near a border count most."""
-    more, samples = IMITATION.rows - n, X[:n, :]
-    codes = teacher.decisions(samples, teacher.values(samples))
-    rows = namespace(X).concat(
-        [samples, crossings(samples, samples, codes, more, IMITATION.drawn_to_teach, rng)], axis=0
-    )
+    X, codes, more = taught.X[:n, :], None if taught.codes is None else taught.codes[:n], IMITATION.rows - n
+    rows = namespace(X).concat([X, crossings(X, X, codes, more, IMITATION.drawn_to_teach, rng)], axis=0)
     values = to_numpy(teacher.values(rows)).astype(np.float64)
     weights = np.array([1.0] * n + [IMITATION.crossing_weight] * more)
     if teacher.scores is not None:
@@ -276,44 +271,43 @@ def crossings(X: Array, others: Array, codes: Array | None, count: int, drawn: i
 
 
 @dataclass(frozen=True)
-class _Test:
-    """Rows that measure the agreement, and the answers of the teacher."""
+class _Answers:
+    """Rows, and what the teacher says about them."""
 
     X: Array
     values: Array
-    scores: ClassScores | None = None
-    codes: Host | None = None
-    counts: Host | None = None
-    """Rows of every class, of which ``X`` is a sample."""
+    codes: Host | None
+    """Numbers of the classes; None where nothing is decided."""
 
     @classmethod
-    def of(cls, teacher: Teacher, X: Array, codes: Array | None = None) -> _Test:
-        """A test on given rows; ``codes`` are the classes of the rows that these stand for."""
+    def of(cls, teacher: Teacher, X: Array) -> _Answers:
+        """Ask the teacher."""
         values = teacher.values(X)
-        found = teacher.decisions(X, values)
-        if found is None:
-            return cls(X, values)
-        own = to_numpy(found)
-        counts = np.bincount(own if codes is None else to_numpy(codes), minlength=int(own.max()) + 1)
-        return cls(X, values, teacher.scores, own, counts)
+        codes = teacher.decisions(X, values)
+        return cls(X, values, None if codes is None else to_numpy(codes))
 
-    def rare(self, n_classes: int) -> tuple[int, ...]:
-        """Classes with too few rows to measure their agreement."""
-        counts = np.zeros(0, dtype=int) if self.counts is None else self.counts
-        counts = np.concatenate([counts, np.zeros(max(0, n_classes - len(counts)), dtype=int)])
-        return tuple(int(c) for c in np.flatnonzero(counts < IMITATION.least_class_rows))
+    def take(self, part: Host) -> _Answers:
+        """The rows at the positions ``part``."""
+        return _Answers(_take(self.X, part), _take(self.values, part), None if self.codes is None else self.codes[part])
 
-    def agreement(self, short: Function) -> Agreement:
-        """Agreement of a short function with the teacher."""
+    def __add__(self, other: _Answers) -> _Answers:
+        """These rows, then those of another one, with decisions."""
+        assert self.codes is not None
+        assert other.codes is not None
+        X, values = concat_rows(self.X, other.X), concat_rows(self.values, other.values)
+        return _Answers(X, values, np.concatenate([self.codes, other.codes]))
+
+    def agreement(self, short: Function, scores: ClassScores | None, counts: Host | None) -> Agreement:
+        """Agreement of a short function with the teacher; ``counts``: rows of every class for which these stand."""
         values, truth, xp = short(self.X), self.values, namespace(self.values)
         size = float(xp.mean((truth - xp.mean(truth, axis=0)) ** 2)) or float(xp.mean(truth**2)) or 1.0
         error = math.sqrt(float(xp.mean((truth - values) ** 2)) / size)
-        if self.scores is None or self.codes is None or self.counts is None:
+        if scores is None or self.codes is None or counts is None:
             return Agreement(error)
-        same = to_numpy(self.scores.codes(values)) == self.codes
+        same = to_numpy(scores.codes(values)) == self.codes
         classes = np.unique(self.codes)
         agreed = np.array([same[self.codes == c].mean() for c in classes])
-        shares = self.counts[classes]
+        shares = counts[classes]
         decisions = float(shares @ agreed / shares.sum()) if shares.any() else float(agreed.mean())
         return Agreement(error, decisions, float(agreed.min()))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewkern.arrays.linalg import class_sums
-from fewkern.arrays.namespace import Array, asarray_like, eps, move_fields, namespace, same_place, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, eps, namespace, take_rows, to_numpy
 from fewkern.arrays.storable import floats, storable
 from fewkern.core.expansion import KernelBasis, KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, Preparation
@@ -216,9 +216,7 @@ class Intervals:
         xp = namespace(values)
         if self.scale is None or self.limits is None:
             return xp.ones_like(values)
-        limits = self.limits
-        if not same_place(limits, values):
-            limits = move_fields(self, values).limits
+        limits = asarray_like(self.limits, values)
         return xp.exp(xp.maximum(xp.minimum(self.scale(X), limits[1, :]), limits[0, :]))
 
     def cdf(self, X: Array, values: Array, targets: Array) -> Array:

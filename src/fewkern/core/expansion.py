@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.blocks import in_blocks
 from fewkern.arrays.linalg import divide_where, solve_triangular
 from fewkern.arrays.namespace import (
     Array,
@@ -97,16 +97,13 @@ class KernelExpansion:
         """Values ``(n, q)`` at the rows of ``X``, computed in row blocks, where ``X`` is: the model comes along."""
         if not same_place(self.coef, X):
             return self.like(X)(X)
+        return in_blocks(self._values, X, self.n_vectors)
+
+    def _values(self, X: Array) -> Array:
         xp = namespace(self.coef)
-        n = X.shape[0]
-        out = xp.empty((n, self.n_outputs), dtype=self.coef.dtype, device=device(self.coef))
-        for rows in row_blocks(n, max(self.n_vectors, 1), like=X):
-            if self.n_vectors:
-                K = self.kernel(X[rows, :], self.vectors)
-                out[rows, :] = xp.astype(K, self.coef.dtype, copy=False) @ self.coef + self.offset
-            else:
-                out[rows, :] = self.offset
-        return out
+        if not self.n_vectors:
+            return xp.broadcast_to(self.offset, (X.shape[0], self.n_outputs)) + 0.0
+        return xp.astype(self.kernel(X, self.vectors), self.coef.dtype, copy=False) @ self.coef + self.offset
 
     def then(self, weights: Array, offset: Array | None = None) -> KernelExpansion:
         """The affine map ``values @ weights + offset`` of this function's values, as one function."""
@@ -219,10 +216,8 @@ class KernelBasis:
         """The same basis with its arrays in the library and on the device of ``X``."""
         return self if same_place(self.factor, X) else move_fields(self, X)
 
-    def columns(self, X: Array) -> Array:
+    def _columns(self, X: Array) -> Array:
         """Kernel columns ``k(x, v)`` (of the centered kernel, if there is a center)."""
-        if not same_place(self.factor, X):
-            return self.like(X).columns(X)
         K = self.kernel(X, self.vectors)
         if self.center_vectors is not None:
             to_center = self.kernel(X, self.center_vectors) @ self.center_weights
@@ -232,21 +227,20 @@ class KernelBasis:
     def features(self, X: Array) -> Array:
         """Features ``Z`` of shape ``(n, L)``."""
         basis = self.like(X)
-        K = basis.columns(X)
+        K = basis._columns(X)
         if self.projection == "raw":
             return K
         return solve_triangular(basis.factor, K.T).T if self.projection == "nested" else K @ basis._inverse_root
 
     def unexplained(self, X: Array) -> Array:
         """Share of ``k(x, x)`` that the vectors do not explain, ``1 - |z|^2 / k(x, x)``, in [0, 1]."""
-        basis = self.like(X)
-        xp = namespace(basis.factor)
-        shares = xp.empty((X.shape[0],), dtype=basis.factor.dtype, device=device(basis.factor))
-        for rows in row_blocks(X.shape[0], basis.n_vectors, like=X):
-            part = X[rows, :]
-            Z = replace(basis, projection="nested").features(part)
-            shares[rows] = share_left(basis._diag(part), xp.sum(Z * Z, axis=1))
-        return shares
+        basis = replace(self.like(X), projection="nested")
+
+        def shares(rows: Array) -> Array:
+            Z = basis.features(rows)
+            return share_left(basis._diag(rows), namespace(Z).sum(Z * Z, axis=1))
+
+        return in_blocks(shares, X, basis.n_vectors)
 
     def _diag(self, X: Array) -> Array:
         """``k(x, x)`` (of the centered kernel, if there is a center)."""

@@ -29,7 +29,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.blocks import in_blocks, row_blocks
 from fewkern.arrays.namespace import Array, is_sparse, namespace, to_numpy
 from fewkern.arrays.neighbors import MOST_ROWS, weighted_centers
 from fewkern.arrays.numerics import column_spreads, line_integrals, squarable
@@ -235,16 +235,16 @@ def slopes(expansion: KernelExpansion | GaussianExpansion, X: Array, output: int
     A kernel is symmetric. So the derivative with respect to a sample is that with respect to a vector, with the two
     in each other's place.
     """
-    xp, blocks = namespace(X), row_blocks(X.shape[0], max(expansion.n_vectors, int(X.shape[1])))
+    row_elements = max(expansion.n_vectors, int(X.shape[1]))
     if isinstance(expansion, GaussianExpansion):
-        return xp.concat([expansion.derivatives(X[rows, :], output) for rows in blocks], axis=0)
+        return in_blocks(lambda rows: expansion.derivatives(rows, output), X, row_elements)
     V, kernel = expansion.vectors, expansion.kernel
-    parts = []
-    for rows in blocks:
-        K = kernel(V, X[rows, :])
-        D = xp.broadcast_to(expansion.coef[:, output][:, None], K.shape)
-        parts.append(kernel.pullback(V, X[rows, :], K, D))
-    return xp.concat(parts, axis=0)
+
+    def pulled(rows: Array) -> Array:
+        K = kernel(V, rows)
+        return kernel.pullback(V, rows, K, namespace(K).broadcast_to(expansion.coef[:, output][:, None], K.shape))
+
+    return in_blocks(pulled, X, row_elements)
 
 
 def feature_importances(expansion: KernelExpansion | GaussianExpansion, samples: Samples) -> Array:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.blocks import in_blocks
 from fewkern.arrays.namespace import (
     Array,
     device,
@@ -87,19 +87,19 @@ class Preparation:
         if not same_place(self.knots, X):
             return self.like(X)(X)
         xp, dtype = namespace(X), float_dtype(X)
-        knots, first = xp.astype(self.knots, dtype, copy=False), xp.astype(self.values[0, :], dtype, copy=False)
-        gaps, rises = (xp.astype(part, dtype, copy=False) for part in self.pieces)
+        knots, first = xp.astype(self.knots, dtype), xp.astype(self.values[0, :], dtype)
+        gaps, rises = (xp.astype(part, dtype) for part in self.pieces)
         lengths = xp.where(gaps > 0, gaps, xp.ones_like(gaps))
-        out = xp.empty(X.shape, dtype=dtype, device=device(X))
-        for rows in row_blocks(int(X.shape[0]), 3 * self.n_columns, like=X):
-            part = X[rows, :]
-            block = xp.astype(part.toarray() if is_sparse(part) else part, dtype, copy=False)
-            total = xp.zeros_like(block) + first
+
+        def prepared(rows: Array) -> Array:
+            rows = xp.astype(rows.toarray() if is_sparse(rows) else rows, dtype, copy=False)
+            total = xp.zeros_like(rows) + first
             for k in range(int(gaps.shape[0])):
-                way = xp.minimum(xp.maximum(block - knots[k, :], xp.zeros_like(block)), gaps[k, :])
+                way = xp.minimum(xp.maximum(rows - knots[k, :], xp.zeros_like(rows)), gaps[k, :])
                 total += rises[k, :] * (way / lengths[k, :])
-            out[rows, :] = total
-        return out
+            return total
+
+        return in_blocks(prepared, X, 3 * self.n_columns)
 
     def inverse(self, T: Array) -> Array:
         """Values of the columns that are prepared as ``T``, as far as the map reaches; its ends beyond that."""
@@ -191,11 +191,6 @@ class GaussianBasis:
     def n_vectors(self) -> int:
         """Number of vectors."""
         return int(self.vectors.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """Number of features: one per vector, and the linear ones."""
-        return self.n_vectors + int(self.linear.shape[1])
 
     @cached_property
     def metric(self) -> Array:
@@ -301,12 +296,11 @@ class GaussianExpansion:
         """Values ``(n, q)`` at the rows of ``X``, computed in row blocks, where ``X`` is."""
         if not same_place(self.coef, X):
             return self.like(X)(X)
-        xp, n = namespace(self.coef), int(X.shape[0])
-        out = xp.empty((n, self.n_outputs), dtype=self.coef.dtype, device=device(self.coef))
-        for rows in row_blocks(n, self.n_vectors + 2 * int(self.slopes.shape[0]), like=X):
-            T = self.basis.prepared(X[rows, :])
-            out[rows, :] = self.basis.columns(T) @ self.coef + T @ self.slopes + self.offset
-        return out
+        return in_blocks(self._values, X, self.n_vectors + 2 * int(self.slopes.shape[0]))
+
+    def _values(self, X: Array) -> Array:
+        T = self.basis.prepared(X)
+        return self.basis.columns(T) @ self.coef + T @ self.slopes + self.offset
 
     def derivatives(self, T: Array, output: int) -> Array:
         """Partial derivatives ``(n, d)`` of one output with respect to the prepared columns."""

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
-from fewkern.arrays.blocks import row_blocks
+from fewkern.arrays.blocks import in_blocks, row_blocks
 from fewkern.arrays.namespace import Array, device, namespace, put, take_rows, to_numpy
 from fewkern.arrays.numerics import all_finite, quiet
 
@@ -56,10 +56,6 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-class NotFiniteError(ValueError):
-    """A kernel has values that are not finite."""
-
-
 class Kernel(Parameters, ABC):
     """A positive semi-definite function of two samples, evaluated in matrices.
 
@@ -90,16 +86,7 @@ class Kernel(Parameters, ABC):
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Kernel matrix between the rows of ``X`` and those of ``Y``, computed in row blocks."""
-        n, m = int(X.shape[0]), int(Y.shape[0])
-        out = None
-        for rows in row_blocks(n, m, like=X):
-            if rows == slice(0, n):
-                return self._finite_block(X, Y)
-            block = self._finite_block(X[rows, :], Y)
-            if out is None:
-                out = namespace(block).empty((n, m), dtype=block.dtype, device=device(block))
-            out[rows, :] = block
-        return out
+        return in_blocks(lambda rows: self._finite_block(rows, Y), X, int(Y.shape[0]))
 
     def _finite_block(self, X: Array, Y: Array) -> Array:
         """The matrix for a block of rows of ``X``, or an error where it is not finite."""
@@ -109,9 +96,9 @@ class Kernel(Parameters, ABC):
             raise self.not_finite()
         return K
 
-    def not_finite(self) -> NotFiniteError:
+    def not_finite(self) -> ValueError:
         """The error for kernel values that are not finite."""
-        return NotFiniteError(
+        return ValueError(
             f"{self._label()}: the kernel returned values that are not finite, or whose sums are not; scale the "
             "samples (for example with StandardScaler), or use another kernel."
         )
@@ -162,11 +149,6 @@ class Gram:
     X : array of shape (n, d)
     center : Center or None
 
-    Attributes
-    ----------
-    evaluations : int
-        Kernel evaluations so far, the diagonal not counted.
-
     Examples
     --------
     >>> import numpy as np
@@ -177,15 +159,12 @@ class Gram:
     array([[0.607],
            [1.   ],
            [0.607]])
-    >>> gram.evaluations
-    3
     """
 
     def __init__(self, kernel: Kernel, X: Array, center: Center | None = None) -> None:
         self.kernel = kernel
         self.X = X
         self.center = center
-        self.evaluations = 0
         self._held = kernel.hold(X)
         diag = kernel.diag(X)
         if center is not None:
@@ -210,15 +189,12 @@ class Gram:
         """
         rows = slice(0, self.n) if rows is None else rows
         K = self._held(rows, self.kernel.pick(self.X, S))
-        self.evaluations += int(K.shape[0]) * int(K.shape[1])
         if self.center is not None:
             row = self.center.row
             K = K - row[rows][:, None] - take_rows(row, S)[None, :] + self.center.square
-        xp, every = namespace(self.diag), slice(0, self.n)
-        order = xp.arange(S.shape[0], device=device(self.diag))
-        if rows != every:
-            inside = (rows.start <= S) & (rows.stop > S)
-            S, order = S[inside], order[inside]
+        inside = (rows.start <= S) & (rows.stop > S)
+        order = namespace(self.diag).arange(S.shape[0], device=device(self.diag))
+        S, order = S[inside], order[inside]
         put(K, (S - rows.start, order), take_rows(self.diag, S))
         return K
 
@@ -228,7 +204,6 @@ class Gram:
         X = self.X
         Y = take_rows(X, rows)
         K = self.kernel(Y, self.kernel.pick(X, S))
-        self.evaluations += int(K.shape[0]) * int(K.shape[1])
         if self.center is not None:
             row = self.center.row
             K = K - take_rows(row, rows)[:, None] - take_rows(row, S)[None, :] + self.center.square

@@ -267,39 +267,21 @@ class Function(Kernel):
         return self
 
     def _block(self, X: Array, Y: Array) -> Array:
-        K = self._values(X, Y)
+        K = self.function(X, Y, **(self.params or {}))
+        K = K.toarray() if is_sparse(K) else K if hasattr(K, "dtype") else to_numpy(K)
         xp = namespace(K)
         if tuple(K.shape) != (X.shape[0], Y.shape[0]):
             raise ValueError(
-                f"Function: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)} from "
-                f"{self._name}."
+                f"{self._label()}: the kernel must return shape {(X.shape[0], Y.shape[0])}, got {tuple(K.shape)}."
             )
         if not xp.isdtype(K.dtype, ("real floating", "integral", "bool")):
-            raise ValueError(f"Function: the kernel must return real numbers, got {K.dtype} from {self._name}.")
-        K = asarray_like(K, X if not is_sparse(X) else K, dtype=float_dtype(X))
+            raise ValueError(f"{self._label()}: the kernel must return real numbers, got {K.dtype}.")
+        K = asarray_like(K, X.data if is_sparse(X) else X, dtype=float_dtype(X))
         # what the user's function returned may be read-only, or kept by it
         return namespace(K).asarray(K, copy=True)
 
     def _label(self) -> str:
-        return f"Function: {self._name}"
-
-    @property
-    def _name(self) -> str:
-        """The function as an error names it."""
-        return str(getattr(self.function, "__qualname__", repr(self.function)))
-
-    def _values(self, X: Array, Y: Array) -> Array:
-        """What the function returns, as an array; an error inside of it says where it was called."""
-        shapes = f"samples of shapes {tuple(X.shape)} and {tuple(Y.shape)}"
-        try:
-            K = self.function(X, Y, **(self.params or {}))
-            return K if hasattr(K, "shape") and hasattr(K, "dtype") else to_numpy(K)
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise ValueError(
-                f"Function: the kernel function {self._name} failed on {shapes}: {type(error).__name__}: {error}"
-            ) from error
+        return f"Function: {getattr(self.function, '__qualname__', repr(self.function))}"
 
     def diag(self, X: Array) -> Array:
         # Blocks of 32 rows: a matrix per block, of which the diagonal is kept.
@@ -331,19 +313,12 @@ def as_kernel(kernel: Any) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel
-    if isinstance(kernel, str):
-        try:
-            return NAMES[kernel]()
-        except KeyError:
-            raise ValueError(
-                f"kernel: expected one of {sorted(NAMES)}, a kernel object or a callable, got {kernel!r}."
-            ) from None
+    if isinstance(kernel, str) and kernel in NAMES:
+        return NAMES[kernel]()
     if callable(kernel):
         return Function(kernel)
-    raise TypeError(
-        f"kernel: expected a name ({', '.join(sorted(NAMES))}), a kernel object or a callable, "
-        f"got {type(kernel).__name__}."
-    )
+    kind = ValueError if isinstance(kernel, str) else TypeError
+    raise kind(f"kernel: expected one of {sorted(NAMES)}, a kernel object or a callable, got {kernel!r}.")
 
 
 def resolve_kernel(kernel: Any, X: Array) -> Kernel:

@@ -80,8 +80,8 @@ class Path:
     >>> path = Path({"length_scale": (1.0, 2.0), "n_vectors": (0, 1, 2)}, error, 0.1 * error, chosen=(1, 2))
     >>> path.setting
     {'length_scale': 2.0, 'n_vectors': 2}
-    >>> path.open_end, path.at_edge
-    (True, ('length_scale',))
+    >>> path.open_end
+    True
     """
 
     axes: dict[str, tuple[float, ...]]
@@ -144,15 +144,6 @@ class Path:
             return False
         fall = errors[last - max(1, last // 4)] - errors[best]
         return bool(fall > max(spread[tried[best]], _LEAST_FALL * (errors[0] - errors[best])))
-
-    @property
-    def at_edge(self) -> tuple[str, ...]:
-        """Axes on which the first or last value was taken, other than the number and the origin of the vectors."""
-        return tuple(
-            name
-            for (name, values), at in zip(self.axes.items(), self.chosen)
-            if name not in ("n_vectors", "origin") and len(values) > 1 and at in (0, len(values) - 1)
-        )
 
 
 def smallest_within(error: Array, size: Array, allowance: Array | float) -> tuple[int, ...]:

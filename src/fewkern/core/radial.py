@@ -27,10 +27,26 @@ from fewkern.core.kernel import Kernel
 _FAR = 1e12
 Unit: TypeAlias = Literal["auto", "spread", "range", "common"]
 UNITS: tuple[Unit, ...] = ("auto", "spread", "range", "common")
-# Rows looked at to turn a rule such as "median" into a number.
+# Rows looked at to find the median distance: at equal steps, without randomness, so that sorted classes are all seen.
 _RULE_ROWS = 1000
 # Length scales up to this one, and their inverses, can be multiplied by the factors of a search.
 _WIDEST = 1e305
+
+
+def euclidean(X: Array) -> Array:
+    """Distances between all pairs of rows, in one row."""
+    xp, unit = namespace(X), largest_power(X)
+    X = X / unit
+    D = -neg_squared_distances(X, X)
+    # between equal rows there is rounding noise, not a distance
+    noise = 16 * eps(D) * (float(xp.max(D)) + (float(xp.max(squared_norms(X))) if is_sparse(X) else 0.0))
+    D = xp.where(D <= noise, xp.zeros_like(D), D)
+    return unit * xp.sqrt(xp.reshape(D, (-1,)))
+
+
+def city_block(X: Array) -> Array:
+    """Sums of absolute differences between all pairs of rows, in one row."""
+    return namespace(X).reshape(manhattan(X, X), (-1,))
 
 
 @dataclass(eq=False, repr=False)
@@ -46,9 +62,36 @@ class WidthKernel(Kernel):
         """Distances between all pairs of rows, in one row: what a length scale is measured in."""
 
     def resolve(self, X: Array) -> Self:
-        width = resolve_width(type(self).__name__, self.length_scale, self.unit, X, self._distances)
-        unit: Unit = "spread" if self.rules and self.unit == "auto" else self.unit
-        return dataclasses.replace(self, length_scale=width, unit=unit)
+        """The same kernel with one length scale as a float, or one per feature as an array."""
+        owner, unit = type(self).__name__, self.unit
+        if unit not in UNITS:
+            raise ValueError(f"{owner}: unit must be one of {', '.join(map(repr, UNITS))}, got {unit!r}.")
+        if not self.rules:
+            return dataclasses.replace(self, length_scale=_in_range(owner, _given(owner, self.length_scale, X)))
+        some = X[:: max(1, math.ceil(X.shape[0] / _RULE_ROWS)), :] if self.length_scale == "median" else X
+        if unit == "common":
+            width: Any = self._by_rule(some)
+        else:
+            unit = "spread" if unit == "auto" else unit
+            units = feature_units(X, unit)
+            width = self._by_rule(divide_columns(some, units)) * units
+        return dataclasses.replace(self, length_scale=_in_range(owner, width), unit=unit)
+
+    def _by_rule(self, X: Array) -> float:
+        """The result of the rule for these rows."""
+        if self.length_scale == "median":
+            distances = self._distances(X)
+            above = distances[distances > 0]
+            return kth_smallest(above, above.shape[0] // 2) if above.shape[0] else 1.0
+        if self.length_scale == "scale":
+            # scikit-learn's gamma = 1 / (d var) in exp(-gamma |x - y|^2), as a standard deviation
+            unit = largest_power(X)
+            variance = total_variance(X / unit)
+            return unit * math.sqrt(variance / 2) if variance > 0 else 1.0
+        raise ValueError(
+            f"{type(self).__name__}: length_scale must be a positive number, one number per feature, "
+            f'"median" or "scale", got {self.length_scale!r}.'
+        )
 
     @property
     def rules(self) -> dict[str, str]:
@@ -104,9 +147,7 @@ class Gaussian(WidthKernel):
 
     differentiable = True
 
-    @staticmethod
-    def _distances(X: Array) -> Array:
-        return euclidean(X)
+    _distances = staticmethod(euclidean)
 
     def _block(self, X: Array, Y: Array) -> Array:
         # Squares cancel in a distance: in float32 a narrow kernel would keep five digits. The exponential is float32.
@@ -167,9 +208,7 @@ class Laplacian(WidthKernel):
     array([[1.   , 0.368]])
     """
 
-    @staticmethod
-    def _distances(X: Array) -> Array:
-        return city_block(X)
+    _distances = staticmethod(city_block)
 
     def _block(self, X: Array, Y: Array) -> Array:
         if isinstance(self.length_scale, (int, float)):
@@ -179,37 +218,10 @@ class Laplacian(WidthKernel):
         return namespace(D).exp(-D)
 
 
-def resolve_width(owner: str, length_scale: Any, unit: str, X: Array, distances: Callable[[Array], Array]) -> Any:
-    """One length scale as a float, or one per feature as an array: what was given, or the result of its rule.
-
-    Parameters
-    ----------
-    owner : str
-        The kernel, for messages.
-    length_scale : float, array of shape (n_features,), "median" or "scale"
-    unit : {"auto", "spread", "range", "common"}
-        What a rule measures the features in (:func:`feature_units`); "auto" is "spread", and "common" gives one length
-        scale.
-    X : array of shape (n, n_features)
-    distances : callable
-        From samples to the distances between all pairs of them, of which "median" takes the median.
-    """
-    if unit not in UNITS:
-        raise ValueError(f"{owner}: unit must be one of {', '.join(map(repr, UNITS))}, got {unit!r}.")
-    if not isinstance(length_scale, str):
-        return _in_range(owner, _given(owner, length_scale, X))
-    if unit == "common":
-        return _in_range(owner, _by_rule(owner, length_scale, X, distances))
-    units = feature_units(X, unit)
-    if length_scale == "median":
-        X = _sample(X)
-    return _in_range(owner, _by_rule(owner, length_scale, divide_columns(X, units), distances) * units)
-
-
 def _in_range(owner: str, width: Any) -> Any:
     """The length scale, or length scales, unless a search could not multiply them."""
     xp = namespace(width)
-    low, high = (width, width) if isinstance(width, float) else (float(xp.min(width)), float(xp.max(width)))
+    low, high = float(xp.min(width)), float(xp.max(width))
     if not (1 / _WIDEST < low and high < _WIDEST):
         found = high if low > 1 / _WIDEST else low
         raise ValueError(
@@ -245,19 +257,6 @@ def _given(owner: str, width: Any, X: Array) -> Any:
     return widths
 
 
-def _by_rule(owner: str, rule: str, X: Array, distances: Callable[[Array], Array]) -> float:
-    if rule == "median":
-        return _median(distances(_sample(X)))
-    if rule == "scale":
-        # scikit-learn's gamma = 1 / (d var) in exp(-gamma |x - y|^2), as a standard deviation
-        unit = largest_power(X)
-        variance = total_variance(X / unit)
-        return unit * math.sqrt(variance / 2) if variance > 0 else 1.0
-    raise ValueError(
-        f'{owner}: length_scale must be a positive number, one number per feature, "median" or "scale", got {rule!r}.'
-    )
-
-
 def positive(owner: str, name: str, value: Any) -> float:
     """``value`` as a float, or an error that names its owner if it is not a positive number."""
     try:
@@ -269,34 +268,7 @@ def positive(owner: str, name: str, value: Any) -> float:
     return number
 
 
-def _sample(X: Array) -> Array:
-    """At most ``_RULE_ROWS`` rows at equal steps: no randomness, and sorted classes are all seen."""
-    return X[:: max(1, math.ceil(X.shape[0] / _RULE_ROWS)), :]
-
-
-def _median(values: Array) -> float:
-    """Median of the positive entries (1 if there is none)."""
-    above = values[values > 0]
-    return kth_smallest(above, above.shape[0] // 2) if above.shape[0] else 1.0
-
-
 def total_variance(X: Array) -> float:
     """Sum over the features of their variances."""
     spread = column_spreads(X)
     return float(namespace(spread).sum(spread * spread))
-
-
-def euclidean(X: Array) -> Array:
-    """Distances between all pairs of rows, in one row."""
-    xp, unit = namespace(X), largest_power(X)
-    X = X / unit
-    D = -neg_squared_distances(X, X)
-    # between equal rows there is rounding noise, not a distance
-    noise = 16 * eps(D) * (float(xp.max(D)) + (float(xp.max(squared_norms(X))) if is_sparse(X) else 0.0))
-    D = xp.where(D <= noise, xp.zeros_like(D), D)
-    return unit * xp.sqrt(xp.reshape(D, (-1,)))
-
-
-def city_block(X: Array) -> Array:
-    """Sums of absolute differences between all pairs of rows, in one row."""
-    return namespace(X).reshape(manhattan(X, X), (-1,))

@@ -251,7 +251,7 @@ class Samples:
 
 
 def _between(rows: slice, column: Array) -> Array:
-    return column[rows, :] if column.ndim == 2 else column[rows]
+    return column[rows, ...]
 
 
 def class_targets(samples: Samples) -> Samples:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewkern.arrays.linalg import logsumexp
-from fewkern.arrays.namespace import Array, move_fields, namespace, same_place
+from fewkern.arrays.namespace import Array, move_fields, namespace
 from fewkern.arrays.storable import floats, storable
 
 
@@ -61,12 +61,10 @@ class ClassScores:
 
     def scores(self, values: Array) -> Array:
         """Scores ``(n, 1)`` for two classes, ``(n, n_classes)`` otherwise, where ``values`` are."""
-        own = next((a for a in (self.weights, self.offset) if a is not None), None)
-        if own is not None and not same_place(own, values):
-            return move_fields(self, values).scores(values)
-        if self.weights is not None:
-            values = values @ self.weights
-        return values if self.offset is None else values + self.offset
+        own = move_fields(self, values)
+        if own.weights is not None:
+            values = values @ own.weights
+        return values if own.offset is None else values + own.offset
 
     def of(self, function: Any) -> Any:
         """The scores themselves as one function: those of the values of an expansion."""

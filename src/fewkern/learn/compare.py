@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -237,47 +236,23 @@ def leading_axes(A: Host, count: int) -> tuple[Host, Host]:
 
 
 @dataclass(frozen=True)
-class Fold:
-    """Rows held out, and every candidate there."""
+class Comparison:
+    """The rows held out, fold after fold, and the candidates that every fold has there."""
 
+    policy: Policy
     rows: Host
     """Positions of the rows."""
     weights: Host
-    candidates: dict[Key, Candidate]
+    parts: Host
+    """The fold of every row, from zero."""
+    candidates: dict[Key, list[Candidate]]
+    """Of every fold."""
     predicted: dict[Key, Host]
-    """Values of every candidate, shape ``(n, q)``."""
+    """Values, shape ``(n, q)``."""
     errors: dict[Key, Host]
-    """Squared errors of every candidate, summed over the targets, shape ``(n,)``."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Predictions and errors of every candidate on the rows held out."""
-
-    policy: Policy
-    folds: tuple[Fold, ...]
+    """Squared errors, summed over the targets, shape ``(n,)``."""
     variance: float
     """Weighted mean squared error of a constant."""
-
-    @property
-    def keys(self) -> list[Key]:
-        """Candidates that every fold has."""
-        return [key for key in self.folds[0].errors if all(key in fold.errors for fold in self.folds)]
-
-    @cached_property
-    def rows(self) -> Host:
-        """Positions of the rows held out, fold after fold."""
-        return np.concatenate([fold.rows for fold in self.folds])
-
-    @cached_property
-    def weights(self) -> Host:
-        """Weights of the rows held out."""
-        return np.concatenate([fold.weights for fold in self.folds])
-
-    @cached_property
-    def errors(self) -> dict[Key, Host]:
-        """Errors of every candidate on the rows held out."""
-        return {key: np.concatenate([fold.errors[key] for fold in self.folds]) for key in self.keys}
 
     def choose(self, leniency: float, keep: Host | slice = slice(None)) -> Key:
         """The smallest candidate that the best one does not beat clearly.
@@ -315,14 +290,11 @@ class Comparison:
 
     def held_out(self, leniency: float) -> tuple[Host, Host]:
         """Positions of the rows held out, and the values there of candidates that the other parts chose."""
-        parts = np.repeat(np.arange(len(self.folds)), [len(fold.rows) for fold in self.folds])
-        if len(self.folds) == 1:
-            parts = np.arange(len(parts)) % 2  # in two halves
-        every = {key: np.concatenate([fold.predicted[key] for fold in self.folds]) for key in self.keys}
-        found = np.empty_like(next(iter(every.values())))
+        parts = self.parts if self.parts.any() else np.arange(len(self.parts)) % 2  # of one fold two halves
+        found = np.empty_like(next(iter(self.predicted.values())))
         for part in np.unique(parts):
             own = parts == part
-            found[own] = every[self.choose(leniency, ~own)][own]
+            found[own] = self.predicted[self.choose(leniency, ~own)][own]
         return self.rows, found
 
 
@@ -337,13 +309,21 @@ def compare(
     """All candidates on all folds."""
     found = []
     for fitted, held in folds:
-        found.append(_compare_fold(rows.take(fitted), rows.take(held), np.asarray(held), start, sizes, policy))
+        found.append(_compare_fold(rows.take(fitted), rows.take(held), start, sizes, policy))
         step(len(found))
-    variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
-    return Comparison(policy, tuple(found), variance or 1.0)  # all targets are equal
+    keys = [key for key in found[0] if all(key in fold for fold in found)]
+    candidates = {key: [fold[key][0] for fold in found] for key in keys}
+    predicted, errors = ({key: np.concatenate([fold[key][i] for fold in found]) for key in keys} for i in (1, 2))
+    variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2))) or 1.0  # zero where all targets are equal
+    out = np.concatenate([held for _, held in folds])
+    parts = np.repeat(np.arange(len(folds)), [len(held) for _, held in folds])
+    return Comparison(policy, out, rows.weights[out], parts, candidates, predicted, errors, variance)
 
 
-def _compare_fold(fitted: Rows, held: Rows, positions: Host, start: Start, sizes: Sizes, policy: Policy) -> Fold:
+def _compare_fold(
+    fitted: Rows, held: Rows, start: Start, sizes: Sizes, policy: Policy
+) -> dict[Key, tuple[Candidate, Host, Host]]:
+    """Every candidate, with its values and errors on the rows held out."""
     low, high = fitted.Y.min(axis=0), fitted.Y.max(axis=0)
     seen: dict[int, tuple[Geometry, Host, Host]] = {}  # with the geometry, so that no other one gets its id
 
@@ -358,7 +338,7 @@ def _compare_fold(fitted: Rows, held: Rows, positions: Host, start: Start, sizes
     def error(geometry: Geometry) -> float:
         return float(held.mean(judged(geometry)[1]))
 
-    every = [candidate for candidate in climb(fitted, start, sizes, policy, error) if sizes.asked(candidate.size)]
-    predicted = {candidate.key: judged(candidate.geometry)[0] for candidate in every}
-    errors = {candidate.key: judged(candidate.geometry)[1] for candidate in every}
-    return Fold(positions, held.weights, {candidate.key: candidate for candidate in every}, predicted, errors)
+    every = climb(fitted, start, sizes, policy, error)
+    return {
+        candidate.key: (candidate, *judged(candidate.geometry)) for candidate in every if sizes.asked(candidate.size)
+    }

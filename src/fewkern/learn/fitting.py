@@ -63,8 +63,6 @@ class Fitted:
     learned: Learned | None = None
     loss: str = "squared"
     """What the coefficients minimize."""
-    open_end: int | None = None
-    """Number of vectors at which the search ended while the error was still falling."""
 
     @property
     def basis(self) -> Basis:
@@ -80,16 +78,15 @@ def policy_of(estimator: Any) -> Policy:
 def fit_population(estimator: Any, population: Population) -> Fitted:
     """Choose vectors on a sample of the rows, and take the coefficients from all."""
     samples = with_targets(population.sample)
-    fitted = _fit_sparse(estimator, samples) if is_sparse(samples.X) else _fit_dense(estimator, samples)
-    if fitted.open_end is not None:
-        _warn_open_end(estimator, fitted.open_end, samples.n)
-    statistics = feature_statistics(population, fitted.basis)
-    sums = replace(fitted.sums, statistics=statistics)
-    return replace(fitted, sums=sums, expansion=sums.expansion())
+    if is_sparse(samples.X):
+        return _fit_sparse(estimator, population, samples)
+    fitted = _fit_dense(estimator, population, samples)
+    if fitted.learned is not None:
+        _warn_open_end(estimator, fitted.learned, samples.n)
+    return fitted
 
 
-@one_thread()
-def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
+def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitted:
     """The learner, on at most twice ``search_rows`` rows.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
@@ -101,25 +98,23 @@ def _fit_dense(estimator: Any, samples: Samples) -> Fitted:
     settings = Settings(
         estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
     )
-    with progress(estimator, "growing and moving vectors, by folds", None) as step:
-        found = learn(some, settings, step)
-    basis = found.basis.in_precision(some.weights.dtype)
-    sums = Sums.of(basis, found.ridge, found.samples)
-    held_out = sums.left_out(found.samples)
-    if found.held_out is not None:
-        place, values = found.held_out
-        held_out = HeldOut(values.astype(some.weights.dtype), found.samples.take(place))
-    return Fitted(
-        sums.expansion(),
-        replace(sums, basis=basis.like(samples.X)),
-        held_out,
-        _novelty(found, basis, policy),
-        _path(found),
-        str(found.key[0]),
-        Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights)),
-        found,
-        open_end=_open_end(found, settings),
-    )
+    with one_thread():
+        with progress(estimator, "growing and moving vectors, by folds", None) as step:
+            found = learn(some, settings, step)
+        basis = found.basis.in_precision(some.weights.dtype)
+        if found.held_out is None:
+            held_out = Sums.of(basis, found.ridge, found.samples).left_out(found.samples)
+        else:
+            place, values = found.held_out
+            held_out = HeldOut(values.astype(some.weights.dtype), found.samples.take(place))
+        novelty = _novelty(found, basis, policy)
+        background = Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights))
+    sums = _sums(population, basis.like(samples.X), found.ridge)
+    return Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
+
+
+def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
+    return Sums(basis, alpha, feature_statistics(population, basis))
 
 
 def _novelty(found: Learned, basis: GaussianBasis, policy: Policy) -> Novelty:
@@ -155,39 +150,35 @@ def _path(found: Learned) -> Path | None:
     return Path(axes, error, spread, chosen, measure="mean squared error of rows held out, standardized targets")
 
 
-def _open_end(found: Learned, settings: Settings) -> int | None:
-    """The largest size, where it was chosen and the error fell clearly, and by more than the share ``tolerance``."""
-    if found.comparison is None or settings.n_vectors is not None:
-        return None
-    errors, weights = found.comparison.errors, found.comparison.weights
-    share, (kind, size) = weights / weights.sum(), found.key
+def _warn_open_end(estimator: Any, found: Learned, n: int) -> None:
+    """Warn where the largest size was chosen, and the error fell clearly and by more than the share ``tolerance``."""
+    comparison, (kind, size) = found.comparison, found.key
+    if comparison is None or estimator.n_vectors is not None:
+        return
+    errors, share = comparison.errors, comparison.weights / comparison.weights.sum()
     same = sorted(m for k, m in errors if k is kind)
     if size < max(m for _, m in errors) or len(same) < 2 or size >= found.samples.n:
-        return None
+        return
     fall = errors[kind, same[-2]] - errors[kind, size]
     mean = float(share @ fall)
-    whole = found.comparison.variance - float(share @ errors[kind, size])
-    clear = max(settings.policy.tolerance * whole, _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2)))
-    return size if mean > clear else None
+    whole = comparison.variance - float(share @ errors[kind, size])
+    proof = _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2))
+    if mean > max(comparison.policy.tolerance * whole, proof):
+        warnings.warn(
+            f"{type(estimator).__name__}: the held-out error was still falling at the largest number of vectors that "
+            f"was tried, {size}. Use max_vectors={min(2 * size, n)} or more; path_ has the errors.",
+            BudgetWarning,
+            stacklevel=5,
+        )
 
 
-def _warn_open_end(estimator: Any, size: int, n: int) -> None:
-    warnings.warn(
-        f"{type(estimator).__name__}: the held-out error was still falling at the largest number of vectors that was "
-        f"tried, {size}. Use max_vectors={min(2 * size, n)} or more; path_ has the errors.",
-        BudgetWarning,
-        stacklevel=5,
-    )
-
-
-def _fit_sparse(estimator: Any, samples: Samples) -> Fitted:
+def _fit_sparse(estimator: Any, population: Population, samples: Samples) -> Fitted:
     """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
     found = search_model(estimator, samples, Gaussian(), "auto")
     basis = samples.original(found.basis)
-    total = float(namespace(samples.weights).sum(samples.weights))
-    sums = Sums.of(basis, found.ridge / total, samples)
-    held_out = nested_values(samples, found) or sums.left_out(samples)
-    novelty = novelty_of(samples, found.selection, basis)
+    alpha = found.ridge / float(namespace(samples.weights).sum(samples.weights))
+    held_out = nested_values(samples, found) or Sums.of(basis, alpha, samples).left_out(samples)
+    sums, novelty = _sums(population, basis, alpha), novelty_of(samples, found.selection, basis)
     return Fitted(sums.expansion(), sums, held_out, novelty, found.path, str(Kind.STILL))
 
 

@@ -168,7 +168,7 @@ def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: S
     kind, size = key
     if kind is Kind.STILL:
         return still(rows, start, size, policy)[1]
-    found = [fold.candidates[key].geometry for fold in comparison.folds]
+    found = [candidate.geometry for candidate in comparison.candidates[key]]
     best = min(found, key=lambda geometry: _own_error(rows, geometry, policy))
     if kind is Kind.DISTILLED:
         teacher, _ = teacher_of(rows, start, sizes, policy)

@@ -13,18 +13,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.namespace import asarray_like, to_numpy
 from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.core.samples import Population
-from fewkern.core.scores import ClassScores, class_values
+from fewkern.core.scores import ClassScores
 from fewkern.learn.fitting import Fitted
 from fewkern.learn.learner import Learned
 from fewkern.learn.objective import features
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.uncertainty import fit_temperature
+from fewkern.select.uncertainty import calibrate
 
 Host = np.ndarray[Any, Any]
 # Ridges that are compared, in units of that of least squares: a logistic loss is a quarter as curved as a squared one.
@@ -38,43 +37,40 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
     It must raise their likelihood, and misclassify no more of them. All rows must be in the sample that chose the
     vectors; of more rows least squares needs sums only.
     """
-    found, samples = fitted.learned, population.sample
+    found, least = fitted.learned, fitted.held_out
     if found is None or found.comparison is None or population.n > found.samples.n:
         return fitted
-    codes, least, comparison = to_numpy(found.samples.codes), fitted.held_out, found.comparison
-    factor = fit_temperature(class_values(least.values), least.samples.codes, least.samples.weights)
-    logs = to_numpy(ClassScores(factor=factor).log_probabilities(least.values))
-    place, weights = to_numpy(least.samples.codes), to_numpy(least.samples.weights)
-    log_loss = float(-(weights @ logs[np.arange(len(place)), place]) / weights.sum())
+    log_loss, wrong = _log_loss(calibrate(ClassScores(), least), least), least.error_rate()
     best, before = None, math.inf
     # a class of one row may be in no fold but its own
-    own = indicators(codes, samples.n_classes)
+    own = indicators(to_numpy(found.samples.codes), found.samples.n_classes)
     for ridge, scores, begin in _fits(found, own):
-        loss, wrong = _judged(scores, codes[comparison.rows], comparison.weights)
-        if loss < log_loss and wrong <= least.error_rate():
-            best, log_loss = (ridge, scores, begin), loss
+        held_out = HeldOut(scores.astype(least.values.dtype), least.samples)
+        loss = _log_loss(ClassScores(), held_out)
+        if loss < log_loss and held_out.error_rate() <= wrong:
+            best, log_loss = (ridge, held_out, begin), loss
         if loss > before:  # the likelihood has one peak along the ridges
             break
         before = loss
     if best is None:
         return fitted
-    ridge, scores, begin = best
+    ridge, held_out, begin = best
     Z, weights = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64), to_numpy(found.samples.weights)
     coefficients = fit_logistic(Z, own, weights, ridge, begin)
-    like = samples.weights
+    like = population.sample.weights
     expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in coefficients))
-    held_out = HeldOut(scores.astype(weights.dtype), found.samples.take(comparison.rows))
     return replace(fitted, expansion=expansion, held_out=held_out, loss="logistic")
 
 
 def _fits(found: Learned, own: Host) -> Iterator[tuple[float, Host, tuple[Host, Host]]]:
     """For every ridge the scores of the rows held out, and coefficients of one fold, where a fit to all may begin."""
     assert found.comparison is not None
-    rows, every, folds = found.rows, np.arange(found.rows.n), []
-    for fold in found.comparison.folds:
-        fitted = np.setdiff1d(every, fold.rows)
-        geometry = fold.candidates[found.key].geometry
-        folds.append((features(rows.take(fitted), geometry), fitted, features(rows.take(fold.rows), geometry)))
+    rows, comparison, folds = found.rows, found.comparison, []
+    for part, candidate in enumerate(comparison.candidates[found.key]):
+        held = comparison.rows[comparison.parts == part]
+        fitted = np.setdiff1d(np.arange(rows.n), held)
+        Z, new = (features(rows.take(some), candidate.geometry) for some in (fitted, held))
+        folds.append((Z, fitted, new))
     solved: Sequence[tuple[Host, Host] | None] = [None] * len(folds)
     for factor in _RIDGES:
         ridge = factor * found.ridge
@@ -86,11 +82,8 @@ def _fits(found: Learned, own: Host) -> Iterator[tuple[float, Host, tuple[Host, 
         solved = coefficients
 
 
-def _judged(scores: Host, codes: Host, weights: Host) -> tuple[float, float]:
-    """Mean log loss, and the share of wrong classes."""
-    share = weights / weights.sum()
-    if scores.shape[1] == 1:
-        right = np.where(codes == 1, scores[:, 0], -scores[:, 0])
-        return float(-(share @ log_expit(right))), float(share @ (right < 0))
-    logs = scores[np.arange(len(codes)), codes] - logsumexp(scores, axis=1)
-    return float(-(share @ logs)), float(share @ (scores.argmax(axis=1) != codes))
+def _log_loss(scores: ClassScores, held_out: HeldOut) -> float:
+    """Mean negative logarithm of the probability of the own class."""
+    logs, samples = to_numpy(scores.log_probabilities(held_out.values)), held_out.samples
+    codes, weights = to_numpy(samples.codes), to_numpy(samples.weights)
+    return float(-(weights @ logs[np.arange(len(codes)), codes]) / weights.sum())

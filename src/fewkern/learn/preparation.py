@@ -50,19 +50,10 @@ def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
     """
     knots, values = to_numpy(preparation.knots), to_numpy(preparation.values)
     low, high = np.minimum(X.min(axis=0), knots[0]), np.maximum(X.max(axis=0), knots[-1])
-    most = np.finfo(np.float64).max / 4
-    with np.errstate(over="ignore"):  # no number lies further out
-        first, last = np.maximum(low - _REACH * (high - low), -most), np.minimum(high + _REACH * (high - low), most)
-    first, last = np.minimum(first, low), np.maximum(last, high)
-    length = np.where(high > low, high / 2 - low / 2, 1.0)  # halves, which do not overflow
-    rise = values[-1] - values[0]
-    below, above = (
-        values[0] - rise * ((low / 2 - first / 2) / length),
-        values[-1] + rise * ((last / 2 - high / 2) / length),
-    )
+    reach, rise = _REACH * (high - low), _REACH * (values[-1] - values[0])
     return Preparation(
-        np.concatenate([[first], [low], knots, [high], [last]]),
-        np.concatenate([[below], values[:1], values, values[-1:], [above]]),
+        np.concatenate([[low - reach], [low], knots, [high], [high + reach]]),
+        np.concatenate([[values[0] - rise], values[:1], values, values[-1:], [values[-1] + rise]]),
     )
 
 
@@ -71,7 +62,7 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
     distinct = np.unique(x)
     if len(distinct) == 1:
         return distinct, np.zeros(1)
-    scale = _Scale.of(x, weights)
+    scale = _Scale(x, weights)
     if len(distinct) <= policy.knots:
         knots, values, furthest = distinct, scale.bent(distinct), _FURTHEST_OF_FEW
     else:
@@ -87,23 +78,19 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
 class _Scale:
     """Quantiles of a column, with its centre, spread and tails."""
 
-    def __init__(self, ordered: Host, levels: Host) -> None:
-        self.ordered, self.levels = ordered, levels
+    def __init__(self, x: Host, weights: Host) -> None:
+        order = np.argsort(x, kind="stable")
+        self.ordered, w = x[order], weights[order].astype(np.float64)
+        levels = (np.cumsum(w) - 0.5 * w) / w.sum()
+        # next to no weight at an end is not none: the normal score there is finite
+        self.levels = np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
         self.low, self.first, self.centre, self.third, self.high = self.quantiles(
             np.array([0.01, 0.25, 0.5, 0.75, 0.99])
         )
-        whole = float(ordered[-1] - ordered[0])
+        whole = float(self.ordered[-1] - self.ordered[0])
         between = float(self.third - self.first)
         self.spread = between / _NORMAL_RANGE if between > 1e-9 * whole else whole / 4.0
         self.least = 1e-9 * whole
-
-    @classmethod
-    def of(cls, x: Host, weights: Host) -> _Scale:
-        order = np.argsort(x, kind="stable")
-        w = weights[order].astype(np.float64)
-        levels = (np.cumsum(w) - 0.5 * w) / w.sum()
-        # a tiny weight at an end is not zero: the normal score there is finite
-        return cls(x[order], np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg))
 
     def quantiles(self, levels: Host) -> Host:
         return np.interp(levels, self.levels, self.ordered)

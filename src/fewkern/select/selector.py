@@ -18,7 +18,7 @@ from fewkern.base import CONSTRAINTS, KernelEstimator, check_samples, constraint
 from fewkern.core.expansion import Projection
 from fewkern.core.kernels import resolve_kernel
 from fewkern.core.samples import Samples
-from fewkern.populations import weighted_population, weighted_samples
+from fewkern.populations import weighted_population
 from fewkern.select.axes import principal_axes, spread_of
 from fewkern.select.base import keep_vectors, novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.paths import FIRST_VECTORS
@@ -164,7 +164,8 @@ class FeatureVectorSelector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, K
 
     @fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Samples, Selection]:
-        samples = weighted_samples(self, X, sample_weight)
+        population = weighted_population(self, X, sample_weight)
+        samples = population if isinstance(population, Samples) else population.sample
         center = self.rule == "greedy" if self.center == "auto" else self.center
         selection = _choose(self, samples, rule=self.rule, center=int(center), max_fitness=self.max_fitness)
         self.kernel_ = selection.gram.kernel
