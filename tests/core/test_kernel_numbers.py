@@ -48,6 +48,15 @@ def test_values_that_overflow_are_refused():
     assert resolve_kernel("linear", X) == Linear()
 
 
+def test_errors_inside_a_kernel_function():
+    def failing(A, B):
+        raise error
+
+    for error, expected in ((KeyError("width"), ValueError), (MemoryError(), MemoryError)):
+        with pytest.raises(expected):
+            Function(failing)(X, X)
+
+
 def test_kernel_functions_may_return_lists_and_sparse_matrices():
     expected, S = Gaussian(1.0)(X, X), sp.csr_array(X)
     np.testing.assert_array_equal(Function(lambda A, B: Gaussian(1.0)(A, B).tolist())(X, X), expected)
@@ -60,6 +69,10 @@ def test_kernel_functions_may_return_lists_and_sparse_matrices():
         (1.0, r"Function: .*lambda.*: the kernel must return shape \(30, 30\), got \(\)"),
         (np.full((30, 30), "a"), "must return real numbers, got <U1"),
         (np.ones((30, 30)) * 1j, "must return real numbers, got complex128"),
+        (
+            [[1.0], [1.0, 2.0]],
+            r"the kernel failed on samples of shapes \(30, 2\) and \(30, 2\): ValueError: setting an",
+        ),
         (np.full((30, 30), np.nan), "Function: .*lambda.*: the kernel returned values that are not finite"),
     ],
 )

@@ -47,6 +47,11 @@ def fitted(task):
     return copy.deepcopy(_fitted(task))
 
 
+def features_of(model):
+    """Number of features: one per vector, and the linear ones."""
+    return model.basis_.n_vectors + model.basis_.linear.shape[1]
+
+
 class Device:
     """A compiled model that learns."""
 
@@ -87,22 +92,32 @@ def test_after_many_updates_the_model_is_that_of_partial_fit(task, dtype, tmp_pa
 
 @pytest.mark.parametrize("task", ["values", "three"])
 def test_whole_turns_of_the_ridge_are_exact(task, tmp_path):
-    """After a multiple of the number of features the ridge is that of partial_fit; so is the error, row by row."""
+    """After a multiple of the number of features the ridge is that of partial_fit."""
     model = fitted(task)
-    X, y = data(7 * model.basis_.n_features, 1, task)
+    X, y = data(7 * features_of(model), 1, task)
     new, _ = data(50, 2, task)
     device = Device(tmp_path, model, task, options=[*STRICT, "-O1"])
     device.learn(X, y)
     truth = model.partial_fit(X, y).expansion_(new)
     np.testing.assert_allclose(device.values(new, truth.shape[1]), truth, rtol=0, atol=1e-7)
-    np.testing.assert_allclose(device.code.m_error(), model.held_out_error_, rtol=0.2)
+
+
+def test_the_error_is_that_of_rows_before_they_were_learned(tmp_path):
+    model = fitted("values")
+    device, (X, y) = Device(tmp_path, model, "values"), data(30, 1, "values")
+    np.testing.assert_allclose(device.code.m_error(), model.held_out_error_)
+    weight, total = model._fitted_to.weight, model._fitted_to.error
+    for i in range(30):
+        total += ((device.values(X[i : i + 1], 2)[0] - y[i]) ** 2).sum()
+        device.learn(X[i : i + 1], y[i : i + 1])
+    np.testing.assert_allclose(device.code.m_error(), total / (weight + 30))
 
 
 @pytest.mark.parametrize("dtype", ["double", "float"])
 def test_merging_is_that_of_python(dtype, tmp_path):
     task, new = "values", data(50, 9, "values")[0]
     one, other = (Device(tmp_path / name, fitted(task), task, dtype) for name in "ab")
-    turns = fitted(task).basis_.n_features
+    turns = features_of(fitted(task))
     halves = [data(n * turns, n, task) for n in (40, 25)]  # the one begins anew on the way
     one.learn(*halves[0])
     other.learn(*halves[1])
@@ -171,7 +186,7 @@ int main(void)
 def test_inside_of_a_pipeline(tmp_path):
     X, y = data(300, 0, "two")
     pipe = make_pipeline(StandardScaler(), KernelClassifier(n_vectors=6)).fit(X * 50 + 7, y)
-    more, labels = data(20 * pipe[-1].basis_.n_features, 1, "two")
+    more, labels = data(20 * features_of(pipe[-1]), 1, "two")
     device = Device(tmp_path, pipe, "two")
     device.learn(more * 50 + 7, labels)
     pipe[-1].partial_fit(pipe[0].transform(more * 50 + 7), labels)

@@ -63,7 +63,7 @@ def test_kfd_averages_are_over_sets_and_follow_the_stored_results(tmp_path, monk
              "values": {"error": error, "retained": retained}}
             for run, (error, retained) in enumerate(outcomes)
         ]  # fmt: skip
-        store.Store(table.paper, table.name).append(records)
+        store.stored(table.paper, table.name).append(records)
     outcome = kfd.averages(unit.row.settings, 0)
     # a set counts once, however many runs it has
     assert (outcome["sets"], outcome["sets_of_the_paper"]) == (2, 20)

@@ -267,8 +267,16 @@ class Function(Kernel):
         return self
 
     def _block(self, X: Array, Y: Array) -> Array:
-        K = self.function(X, Y, **(self.params or {}))
-        K = K.toarray() if is_sparse(K) else K if hasattr(K, "dtype") else to_numpy(K)
+        try:
+            K = self.function(X, Y, **(self.params or {}))
+            K = K.toarray() if is_sparse(K) else K if hasattr(K, "dtype") else to_numpy(K)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"{self._label()}: the kernel failed on samples of shapes {tuple(X.shape)} and {tuple(Y.shape)}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
         xp = namespace(K)
         if tuple(K.shape) != (X.shape[0], Y.shape[0]):
             raise ValueError(

@@ -141,7 +141,7 @@ class ForwardConstrainedDensity(DensityEstimator):
     >>> from fewkern import ForwardConstrainedDensity
     >>> from fewkern.datasets import make_gaussian_laplacian
     >>> X = make_gaussian_laplacian(500, random_state=0)
-    >>> ForwardConstrainedDensity().fit(X).n_vectors_ < 50
+    >>> ForwardConstrainedDensity().fit(X).n_vectors_ < 100
     True
     """
 
