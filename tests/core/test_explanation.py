@@ -10,7 +10,7 @@ from scipy.integrate import quad
 
 from fewkern.arrays.numerics import line_integrals
 from fewkern.core.expansion import KernelExpansion
-from fewkern.core.explanation import Background, background_of, shares
+from fewkern.core.explanation import Background, Explanation, background_of, shares
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Gaussian
 from tests.core.functions import function, table
@@ -114,3 +114,8 @@ def test_shares_of_samples_whose_squared_distances_overflow():
     assert_allclose(found[0].sum(axis=0), function.offset - baseline, atol=1e-10)
     assert np.all(found[0, 0] != 0)
     assert not found[0, 2:].any()
+
+
+def test_predictions_are_the_baseline_and_the_sum_of_the_shares():
+    found = Explanation(np.arange(12.0).reshape(2, 3, 2), np.array([1.0, -1.0]), ("a", "b", "c"), ("u", "v"))
+    np.testing.assert_array_equal(found.predictions, [[7.0, 8.0], [25.0, 26.0]])

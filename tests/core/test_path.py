@@ -59,6 +59,8 @@ def test_sizes_that_were_not_tried_say_nothing_of_the_end():
     assert Path(axes, error, 0.01 * np.ones((2, 4)), (0, 3)).open_end
     assert not Path(axes, error, 0.01 * np.ones((2, 4)), (0, 2)).open_end
     assert Path(axes, error, 0.01 * np.ones((2, 4)), (1, 1)).open_end
+    # two sizes of one origin are too few to say whether the error was still falling
+    assert not Path({"n_vectors": (3.0, 6.0)}, np.array([0.9, 0.4]), np.full(2, 0.01), (1,)).open_end
 
 
 class Numbers:

@@ -57,6 +57,9 @@ def test_the_construction_equals_the_loops_with_and_without_pruning(data, mode, 
     np.testing.assert_allclose(found.bandwidths, bandwidths, rtol=1e-8)
     np.testing.assert_allclose(found.weights, weights, rtol=1e-8, atol=1e-12)
     assert len(indices) > 2
+    counts = []
+    constrained.forward_constrained(problem, target, ConstrainedRules(gamma, max_vectors=4), counts.append)
+    assert counts == [1, 2, 3]
 
 
 @pytest.mark.parametrize("rule", ["safe", "abs"])

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 
 from fewkern import ForwardDensity
 from fewkern.datasets import make_banana
-from fewkern.density.mixture import KernelMixture, product_bound, square_limit
+from fewkern.density.mixture import KernelMixture, _check_mixture, product_bound, square_limit
 
 A = np.array([[1.5, 0.4], [0.0, 0.7]])
 
@@ -31,6 +31,8 @@ def test_log_density_is_finite_and_falls_outwards(dtype, far):
     assert log_p.dtype == dtype
     assert np.all(np.isfinite(log_p))
     assert log_p[0] > log_p[1] > log_p[2]
+    with pytest.raises(ValueError, match="do not add up to one"):
+        _check_mixture(replace(values, weights=values.weights / 2))
     # a kernel of weight zero is not there, and far from the origin no digits cancel
     X = np.random.default_rng(1).normal(size=(5, 2))
     none = replace(values, weights=np.array([0.5, 0.0, 0.25, 0.25]))

@@ -52,6 +52,10 @@ def test_least_bandwidth_falls_with_the_number_of_dimensions():
     assert found[:2] == [1.5, 1.5]
     assert np.all(np.diff(found) <= 0)
     assert 1.0 < found[-1] < 1.1
+    # a cluster of 5% of the samples, and at least 25
+    assert [DensityProblem.of(rng.normal(size=(n, 6)), np.ones(n)).least_bandwidth for n in (90, 600)] == pytest.approx(
+        [min(1.5, (8 * cluster / 4) ** 0.1) for cluster in (25, 30)]
+    )
 
 
 def test_standard_errors_are_those_of_paired_differences():

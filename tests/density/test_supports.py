@@ -37,6 +37,8 @@ def test_bounds_hold_all_of_the_mass(X, ends, axis):
     assert _integral(free, axis) < 0.995
     outside = np.array([[axis[0] - 0.1]]) if ends[0] == 0 else np.array([[axis[-1] + 0.1]])
     assert model.score_samples(outside)[0] == -np.inf
+    if np.isfinite(high := ends[1] if ends[1] is not None else np.inf):
+        assert model.cdf([[high], [high + 1]]).tolist() == [1, 1]
     drawn = model.sample(3000, random_state=0)
     assert np.all(np.isfinite(model.score_samples(drawn)))
     # samples, distribution function and mean agree

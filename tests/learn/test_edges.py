@@ -62,5 +62,8 @@ def test_several_outputs_are_predicted_together():
 def test_the_path_names_what_was_compared():
     model = KernelRegressor().fit(X, Z)
     assert list(model.path_.axes) == ["origin", "n_vectors"]
+    # standard errors of a mean over hundreds of rows, not of one row
+    path = model.path_
+    assert 0 < path.spread[path.chosen] < path.error[path.chosen]
     assert model.path_.setting["n_vectors"] == model.n_vectors_
     assert model.origin_ == ["samples", "distilled", "moved"][int(model.path_.setting["origin"])]

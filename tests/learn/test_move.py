@@ -112,3 +112,12 @@ def test_sizes(n, fixed, most, still, ladder):
     found = Sizes.of(n, 1, POLICY, fixed, most)
     assert (found.still, found.ladder) == (still, ladder)
     assert found.asked(12) == (fixed is None and (most is None or most > 12))
+
+
+@pytest.mark.parametrize("shape", [(9, 4), (4, 9)])
+def test_leading_axes_are_those_of_the_singular_value_decomposition(shape):
+    A = 0.1 * np.random.default_rng(0).normal(size=shape)
+    strengths, axes = comparing.leading_axes(A, 3)
+    _, values, V = np.linalg.svd(A)
+    np.testing.assert_allclose(strengths, values[2::-1] ** 2)
+    np.testing.assert_allclose(np.abs(np.sum(V[2::-1].T * axes, axis=0)), 1)

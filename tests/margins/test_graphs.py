@@ -42,6 +42,8 @@ def test_sparse_weights_and_degrees(data):
     np.testing.assert_allclose(Degrees(V, p).scatter(Z), Z.T @ np.diag(dense.sum(axis=1)) @ Z, atol=1e-9)
     edges = SparseWeights(V, p).pairs()
     assert len(edges.i) == V.nnz // 2
+    none = AllPairs(1.0, p, removed=sp.csr_array(1 - np.eye(30)))
+    np.testing.assert_array_equal(none.scatter(Z), np.zeros((Z.shape[1], Z.shape[1])))
     others = AllPairs(1.0, p, removed=V)
     assert len(others.edges().i) == 30 * 29 // 2 - V.nnz // 2
     np.testing.assert_allclose(others.scatter(Z), laplacian_scatter(1 - dense, Z), atol=1e-9)

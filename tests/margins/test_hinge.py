@@ -118,3 +118,11 @@ def test_the_best_bias_is_a_minimizer_with_ties(seed):
         hinges = HingeProblem(np.zeros((15, 1)), signs, short, C)
         b = hinges.best_bias(short)
         assert hinges.value_at_zero() == least == np.sum(C * np.maximum(short - signs * b, 0))
+
+
+def test_cleaned_multipliers_balance_and_stay_in_their_boxes():
+    hinges = problem(0)
+    a = np.random.default_rng(1).uniform(0, 1, 60) * hinges.C
+    clean = hinge._clean(hinges, a, 1e-3)
+    assert np.sum(hinges.signs * clean) == pytest.approx(0, abs=1e-12)
+    assert np.all(clean <= hinges.C)
