@@ -110,7 +110,6 @@ class _Orthogonal:
         self.norms = np.sum((K - constant[:, None] * along[None, :]) ** 2, axis=0)
         self.floor = max(_MIN_SQUARED_NORM_SHARE, 10 * eps(K)) * np.sum(K * K, axis=0)
         self.correlations = K.T @ self.residual
-        self.taken = np.zeros(K.shape[1], dtype=bool)
         self.R = np.zeros((limit + 1, limit + 1), dtype=K.dtype)
         # the weights add up to n, so the column of ones is sqrt(n) times its regressor
         self.R[0, 0] = K.shape[0] ** 0.5
@@ -119,7 +118,7 @@ class _Orthogonal:
         """The column of largest error reduction ratio."""
         if float(np.sum(self.residual**2)) / self.total < eps(self.K) ** 2:
             return Stop.FITNESS
-        usable = ~self.taken & (self.norms > self.floor)
+        usable = self.norms > self.floor
         if not np.any(usable):
             return Stop.RANK
         gain = np.sum(self.correlations**2, axis=1) / np.where(usable, self.norms, 1.0)
@@ -143,8 +142,8 @@ class _Orthogonal:
         self.projections.append(projection)
         self.residual = self.residual - q[:, None] * projection[None, :]
         self.norms = np.maximum(self.norms - pulled * pulled, 0.0)
+        self.norms[j] = 0.0  # exactly: it is not taken again
         self.correlations = self.correlations - pulled[:, None] * projection[None, :]
-        self.taken[j] = True
         return [(j, float(np.sum(projection * projection)) / self.total)]
 
 
