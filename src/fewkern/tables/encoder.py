@@ -97,8 +97,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns to leave out.
     keep : sequence of str, default ()
         Columns to use although they look like an index, a key or names.
-    numbers_only : bool, default False
-        Leave out text, and take dates as elapsed days only, as a density needs it.
     merge_spellings : bool, default False
         Take spellings of a category that differ in case, spaces or hyphens as one, and ``Y``, ``yes``, ``true`` too.
 
@@ -137,12 +135,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (12, 3)
     """
 
-    def __init__(
-        self, *, drop: Any = (), keep: Any = (), numbers_only: bool = False, merge_spellings: bool = False
-    ) -> None:
+    def __init__(self, *, drop: Any = (), keep: Any = (), merge_spellings: bool = False) -> None:
         self.drop = drop
         self.keep = keep
-        self.numbers_only = numbers_only
         self.merge_spellings = merge_spellings
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:  # noqa: ARG002 - scikit-learn's signature
@@ -156,7 +151,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         parts = as_parts(X, "TableEncoder")
         frame = as_frame(X, "TableEncoder") if parts is None else draw_rows(parts, sampling.SAMPLE_ROWS).frame
-        schema = infer_schema(frame, named(self.drop), named(self.keep), self.numbers_only, self.merge_spellings)
+        schema = infer_schema(frame, named(self.drop), named(self.keep), merge=self.merge_spellings)
         return self.learn(schema.typed(frame), schema, tuple(frame.columns))
 
     def learn(self, frame: Any, schema: Schema, names: tuple[str, ...]) -> TableEncoder:
