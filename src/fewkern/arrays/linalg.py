@@ -15,7 +15,7 @@ import scipy.linalg
 from fewkern.arrays.namespace import Array, device, is_sparse, namespace, on_host
 
 # Right-hand sides per unknown above which an accelerator inverts the triangle and multiplies.
-_MANY_SIDES = 4
+_MANY_SIDES_PER_UNKNOWN = 4
 
 
 def _singular_errors() -> tuple[type[Exception], ...]:
@@ -156,7 +156,7 @@ def solve_triangular(A: Array, B: Array, *, lower: bool = True, transposed: bool
     if array_api_compat.is_torch_array(A):
         xp = namespace(A)
         flat = B.ndim == 1
-        if not flat and not on_host(A) and B.shape[1] > _MANY_SIDES * A.shape[0]:
+        if not flat and not on_host(A) and B.shape[1] > _MANY_SIDES_PER_UNKNOWN * A.shape[0]:
             # an accelerator solves slowly (26 s for a million sides), and multiplies fast
             identity = xp.eye(A.shape[0], dtype=A.dtype, device=device(A))
             return xp.linalg.solve_triangular(A, identity, upper=not lower) @ B
@@ -200,7 +200,7 @@ def jittered_cholesky(A: Array) -> tuple[Array, float]:
         factor = _finite_cholesky(A + jitter * identity)
         if factor is not None:
             return factor, jitter
-    raise ValueError("cholesky_psd: the matrix is not positive semi-definite, not even after a jitter.")
+    raise ValueError("the matrix is not positive semi-definite, even with jitter on its diagonal.")
 
 
 def _finite_cholesky(A: Array) -> Array | None:

@@ -1,6 +1,6 @@
-"""What was read from a file is compared with what its class declares.
+"""Checks of what was read from a file: types of fields, and shapes and ranges of arrays.
 
-Fields of a dataclass are compared with their type hints, arrays with the shapes that the class declared
+Fields of a dataclass are checked against their type hints, arrays against the shapes that the class declared
 (:func:`fewkern.arrays.storable.storable`).
 """
 

@@ -39,7 +39,7 @@ class VectorsDisplay(style.Display):
         A grid and the values on it: ``(xx, yy, values)`` with one value per class (last axis), or with one number, or
         ``(x, values)`` for one feature.
     names : list of str or None
-        What the axes show.
+        Labels of the axes.
     classes : array or None
         All classes, in the order of their values.
 
@@ -199,7 +199,7 @@ class ComponentsDisplay(style.Display):
     kept : integer array or None
         Rows of the samples that the model keeps.
     names : list of str
-        What the axes show.
+        Labels of the axes.
 
     Examples
     --------
