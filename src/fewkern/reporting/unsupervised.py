@@ -16,7 +16,7 @@ from fewkern.plotting.density import mixture_in_units
 from fewkern.reporting.comparison import normal_log_density
 from fewkern.reporting.evaluation import ReportSettings, relation, try_out
 from fewkern.reporting.formatting import number, percent, plural
-from fewkern.reporting.judgement import EACH_ROW
+from fewkern.reporting.judgement import EACH_ROW, judge_density
 from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
@@ -134,7 +134,8 @@ def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
     learn = train[complete[train]] if len(train) else test
     X = model.samples
     own = to_numpy(model.core.expansion_.log_density(X[test]))
-    gaps = own - normal_log_density(X[learn], X[test])
+    normal = normal_log_density(X[learn], X[test])
+    gaps, verdict = own - normal, judge_density(own, normal).verdict
     mean, low, high = np.exp(np.minimum((gaps.mean(), *EACH_ROW.interval(gaps)), 500.0)).tolist()
     mixture = mixture_in_units(subject.core.expansion_.like(np.empty(0)), subject.fitted)
     samples = subject.fitted.given_units(subject.samples)
@@ -142,15 +143,9 @@ def density_shape(subject: Subject, settings: ReportSettings) -> DensityShape:
     order = np.argsort(np.where(complete, log_density, np.inf), kind="stable")[:_MOST_WORST]
     lowest = tuple((int(i), float(log_density[i])) for i in order)
     some = np.flatnonzero(complete)[:: max(1, int(complete.sum()) // _MOST_ROWS)]
-    sentences = _density_sentences((mean, low, high), len(test), how, mixture.n_vectors)
-    return DensityShape(how, mixture, tuple(subject.fitted.labels), samples[some], (mean, low, high), lowest, sentences)
-
-
-def _density_sentences(times: tuple[float, float, float], n: int, how: str, kernels: int) -> tuple[str, ...]:
-    chance = "; the difference may be chance" if times[1] <= 1 <= times[2] else ""
-    mean, low, high = map(number, times)
-    rows, interval = f"the {plural(n, 'row')} {relation(how)}", f"(95% CI {low} to {high}{chance})"
-    return (
-        f"On average, {rows} are {mean} times as probable as under a single normal distribution {interval}.",
-        f"The density is a mixture of {plural(kernels, 'kernel')}.",
+    rows, interval = f"the {plural(len(test), 'row')} {relation(how)}", f"(95% CI {number(low)} to {number(high)})"
+    sentences = (
+        f"On average, {rows} are {number(mean)} times as probable as under a single normal distribution {interval}.",
+        f"The density, a mixture of {plural(mixture.n_vectors, 'kernel')}, is {verdict}.",
     )
+    return DensityShape(how, mixture, tuple(subject.fitted.labels), samples[some], (mean, low, high), lowest, sentences)
