@@ -143,6 +143,15 @@ def test_what_an_imputer_takes_for_missing(mark, tmp_path):
     np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
 
 
+def test_a_statistic_that_equals_the_mark_of_missing_cells(tmp_path):
+    rows = np.column_stack([np.tile([1.0, -1.0], 30), np.arange(60.0)])
+    model = make_pipeline(SimpleImputer(missing_values=0), FeatureVectorDiscriminant(max_vectors=2, kernel="linear"))
+    model.fit(rows, np.arange(60) % 2)
+    again = load(save(model, tmp_path / "m"))
+    assert again[0].statistics_[0] == 0
+    np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
+
+
 @pytest.mark.parametrize(
     "selection",
     [

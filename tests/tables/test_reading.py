@@ -263,3 +263,9 @@ def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
     message = r"t.xlsx is an Excel workbook \(CSV works as well\), which needs openpyxl: pip install openpyxl"
     with pytest.raises(ImportError, match=message):
         read_table(tmp_path / "t.xlsx")
+
+
+def test_a_series_of_polars_is_a_table_of_one_column():
+    pl = pytest.importorskip("polars")
+    with pytest.raises(ValueError, match="the table has no column besides the target"):
+        fewkern.TableModel().fit(pl.Series("v", np.arange(50.0)))

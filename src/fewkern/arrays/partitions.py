@@ -114,19 +114,20 @@ class Partitions:
 
         blocks = [self.X.to_delayed()[:, 0], *(c.to_delayed().reshape(c.numblocks[0]) for c in self.columns)]
         first = np.cumsum([0, *self.X.chunks[0]])
-        work = dask.delayed(_limited, pure=False, nout=2)
+        work = dask.delayed(_limited, pure=False)
         parts = [work(of, int(first[i]), int(first[i + 1]), *block) for i, block in enumerate(zip(*blocks))]
         with counted(label, "_limited", len(parts), verbose), naming("Dask collection", lambda: _numbered(self.given)):
-            values, checksums = zip(*parts)
-            total, checksums = dask.compute(added_up(values), checksums)  # type: ignore[no-untyped-call]
-        changed = [at for at, found in zip(first, checksums) if self.checksums.setdefault(int(at), found) != found]
+            found = added_up(parts).compute()
+        changed = [
+            at for at, checksum in found.checksums.items() if self.checksums.setdefault(at, checksum) != checksum
+        ]
         if changed:
             raise ValueError(
                 f"{len(changed)} of {len(parts)} blocks of the Dask collection hold other rows than in the pass before "
                 f"(the first one from row {min(changed):,}): it is random without a seed, or its source has changed; "
                 "call persist() on X, y and the weights together, or write them to files first."
             )
-        return total
+        return found.value
 
 
 def added_up(parts: Sequence[Any]) -> Any:
@@ -141,7 +142,18 @@ def added_up(parts: Sequence[Any]) -> Any:
     return parts[0]
 
 
-def _limited(of: OfBlock, first: int, last: int, *blocks: Any) -> tuple[Any, int]:
+@dataclass(frozen=True)
+class _Checked:
+    """A sum over some blocks, and their checksums by the number of the first row."""
+
+    value: Any
+    checksums: dict[int, int]
+
+    def __add__(self, other: _Checked) -> _Checked:
+        return _Checked(self.value + other.value, self.checksums | other.checksums)
+
+
+def _limited(of: OfBlock, first: int, last: int, *blocks: Any) -> _Checked:
     """The value of a block, with one BLAS thread because there are as many tasks as cores, and its checksum."""
     columns, checksum = [np.asarray(block) for block in blocks], 0
     for column in columns:
@@ -154,7 +166,7 @@ def _limited(of: OfBlock, first: int, last: int, *blocks: Any) -> tuple[Any, int
         content = repr(column.tolist()).encode() if column.dtype == object else column.tobytes()
         checksum = zlib.crc32(content, checksum)
     with one_thread():
-        return of(first, *columns), checksum
+        return _Checked(of(first, *columns), {first: checksum})
 
 
 @contextmanager

@@ -249,7 +249,13 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[..., object])
         raise FileNotFoundError(f"cannot write {path.name}: the folder {path.parent} does not exist; make it first.")
     part = path.with_name(f".fewkern-{secrets.token_hex(8)}.part")
     try:
-        with part.open("xb") as file:
+        opened = part.open("xb")
+    except PermissionError as error:
+        raise PermissionError(
+            f"cannot write {path.name}: you may not create files in the folder {path.parent}; choose another one."
+        ) from error
+    try:
+        with opened as file:
             if path.exists() and hasattr(os, "fchmod"):
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             write(file)
@@ -259,3 +265,17 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[..., object])
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name survive a power failure, where the system can open folders."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass  # some network file systems cannot; the file itself is safe
+    finally:
+        os.close(handle)

@@ -283,6 +283,9 @@ def _cells(described: Plan, rows: Any) -> Vector:
     """The inputs of the C file: numbers, and the numbers of texts."""
     names = described.feature_names
     if hasattr(rows, "columns") and names is not None:
+        absent = [name for name in names if name not in rows.columns]
+        if absent:
+            raise ValueError(f"to_c_test: X has no column {absent[0]!r}, an input of the file.")
         rows = rows[list(names)]
     cells = np.array(rows, dtype=object)
     for column, texts in described.texts.items():

@@ -13,6 +13,9 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.io.plan import DTYPES, Plan
 
+# C99 guarantees string literals of at least this many bytes.
+_LONGEST_STRING_BYTES = 4095
+
 
 def c_number(value: float, dtype: str) -> str:
     """The shortest decimal that a compiler reads back as the same number."""
@@ -28,9 +31,17 @@ def c_number(value: float, dtype: str) -> str:
 
 def c_string(text: str) -> str:
     """A C string literal: ASCII, everything else as octal escapes of its UTF-8 bytes (they end after three digits)."""
-    content = text.encode()
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"to_c: the label {text[:50]!r} cannot be written as UTF-8; rename the class.") from None
     if 0 in content:
         raise ValueError(f"to_c: the label {text!r} holds a NUL, which ends a text in C; rename the class.")
+    if len(content) > _LONGEST_STRING_BYTES:
+        raise ValueError(
+            f"to_c: the label {text[:50]!r}... has {len(content)} bytes, and C guarantees texts of "
+            f"{_LONGEST_STRING_BYTES}; rename the class."
+        )
     plain = set(range(32, 127)) - set(b'"\\?')
     return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in content) + '"'
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def _input(g: Graph, inputs: Inputs, source: Cell) -> Value:
     place = sum((column in inputs.texts) == text for column in range(source.column))
     value = g.add("Gather", Value(g, "T" if text else "X"), g.axes(place), axis=1)
     if text:
-        categories = inputs.texts[source.column]
+        categories = _as_utf8(inputs.texts[source.column])
         codes = [float(i) for i in range(len(categories))]
         known: dict[str, Any] = {"keys_strings": categories, "values_floats": codes}
         value = g.as_number(g.add("LabelEncoder", value, domain="ai.onnx.ml", default_float=-1.0, **known))
@@ -283,11 +284,23 @@ def _write_classes(g: Graph, described: Plan, classes: Classes, values: Value) -
 
 
 def _labels(labels: Any) -> Any:
-    """Labels in a type that runtimes know: int64, uint64, double, bool or string."""
-    kinds = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
+    """Labels in a type that runtimes know: int64 (uint64 where they are larger), double, bool or string."""
+    whole = np.uint64 if labels.dtype.kind == "u" and labels.max() > np.iinfo(np.int64).max else np.int64
+    kinds = {"b": np.bool_, "i": whole, "u": whole, "f": np.float64}
     if labels.dtype.kind in kinds:
         return labels.astype(kinds[labels.dtype.kind])
-    return np.array([str(label) for label in labels], dtype=object)
+    return np.array(_as_utf8(labels), dtype=object)
+
+
+def _as_utf8(labels: Iterable[Any]) -> list[str]:
+    """The labels as texts, once it is sure that all of them can be written."""
+    texts = [str(label) for label in labels]
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"to_onnx: the label {text!r} cannot be written as UTF-8; rename the class.") from None
+    return texts
 
 
 def _probabilities(g: Graph, link: ClassScores, scores: Value, each: Value) -> Value:

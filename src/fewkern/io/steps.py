@@ -177,6 +177,7 @@ def _write_imputer(step: SimpleImputer) -> Content:
 def _make_imputer(cls: Any, content: Content) -> Any:
     made = _made(cls, content).fit(content["statistics"][None, :])
     _expect(not made.add_indicator, made, "add_indicator")
+    made.statistics_ = content["statistics"]  # what equals the mark of missing values is NaN after that fit
     return _named(made, content)
 
 

@@ -53,6 +53,7 @@ def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
         frame = table.copy(deep=False)
     elif hasattr(table, "to_pandas"):
         frame = table.to_pandas()
+        frame = frame.to_frame() if isinstance(frame, pd.Series) else frame
     elif isinstance(table, dict):
         frame = pd.DataFrame(table)
     else:
@@ -72,6 +73,8 @@ def as_frame(table: Any, who: str, names: tuple[str, ...] | None = None) -> Any:
         frame.columns = list(names or ()) if given else [f"x{j}" for j in range(array.shape[1])]
     frame.columns = [str(name) for name in frame.columns]
     check_names(frame.columns, who)
+    for name in frame:
+        _check_cells(frame[name], f"{who}: column {name!r}")
     return frame
 
 
@@ -80,6 +83,21 @@ def check_names(names: Any, who: str) -> None:
     twice = sorted(name for name, count in Counter(map(str, names)).items() if count > 1)
     if twice:
         raise ValueError(f"{who}: the table has several columns named {twice[0]!r}; rename them.")
+
+
+def _check_cells(column: Any, what: str) -> None:
+    """Raise a ValueError if a cell fails when it is compared or written as a text, as a signaling NaN does."""
+    if column.dtype != object or pandas().api.types.infer_dtype(column) == "string":
+        return
+    for row, cell in enumerate(column):
+        try:
+            str(cell)
+            pandas().isna(cell)
+        except Exception as error:
+            raise ValueError(
+                f"{what} has a cell in row {row + 1:,} that cannot be read ({type(cell).__name__}: "
+                f"{type(error).__name__}); put None in its place, or leave out the column."
+            ) from error
 
 
 def as_column(values: Any, rows: int, who: str) -> Any:
@@ -92,7 +110,9 @@ def as_column(values: Any, rows: int, who: str) -> Any:
     if array.ndim != 1 or len(array) != rows:
         shown = f"{len(array):,} values" if array.ndim == 1 else f"an array of the shape {array.shape}"
         raise ValueError(f"{who}: expected one value for each of {rows:,} rows, got {shown}.")
-    return pd.Series(array)
+    column = pd.Series(array)
+    _check_cells(column, who)
+    return column
 
 
 def listed(names: Any, most: int = _SHOWN) -> str:
