@@ -185,8 +185,7 @@ class GraphEmbedding(Reducer):
         y : array of shape (n_samples,) or None
             Classes; not read by an unsupervised graph.
         sample_weight : array of shape (n_samples,) or None
-            ``compute_sample_weight("balanced", y)`` of :mod:`sklearn.utils.class_weight` makes every class count the
-            same.
+            :func:`sklearn.utils.class_weight.compute_sample_weight` with "balanced" makes every class count the same.
 
         Returns
         -------
