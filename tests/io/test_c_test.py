@@ -71,3 +71,11 @@ def test_tables_with_texts(tmp_path):
         to_c_test(model, "test.c", X)
     with pytest.raises(ValueError, match="to_c_test: X has no rows"):
         to_c_test(model, frame.iloc[:0])
+
+
+def test_a_column_that_is_not_there():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(make_banana(60)[0], columns=["a", "b"])
+    model = KernelRegressor(n_vectors=3).fit(frame, frame["a"])
+    with pytest.raises(ValueError, match="to_c_test: X has no column 'b', an input of the file"):
+        to_c_test(model, frame[["a"]])

@@ -1,5 +1,6 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -164,6 +165,15 @@ def test_a_failing_write_leaves_the_old_file_and_nothing_else(tmp_path):
         write_atomically(path, fail)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_a_folder_without_permission(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(PermissionError, match=r"cannot write m\.npz: you may not create files in the folder"):
+        write_atomically(tmp_path / "m.npz", lambda handle: handle.write(b"new"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")

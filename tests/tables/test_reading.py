@@ -269,3 +269,15 @@ def test_a_series_of_polars_is_a_table_of_one_column():
     pl = pytest.importorskip("polars")
     with pytest.raises(ValueError, match="the table has no column besides the target"):
         fewkern.TableModel().fit(pl.Series("v", np.arange(50.0)))
+
+
+def test_a_cell_that_cannot_be_read_is_named():
+    class Broken:
+        def __str__(self):
+            raise RuntimeError
+
+    frame = pd.DataFrame({"size": np.arange(20.0), "odd": [Broken()] * 20, "y": ["a", "b"] * 10})
+    with pytest.raises(
+        ValueError, match=r"column 'odd' has a cell in row 1 that cannot be read \(Broken: Runtime"
+    ):
+        fewkern.TableModel().fit(frame, "y")

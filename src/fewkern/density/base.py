@@ -98,11 +98,11 @@ class DensityEstimator(CallbackSupportMixin, DensityMixin, BaseEstimator):
 
         ``path_``, ``stop_`` and ``bandwidth_`` are those of Parzen's bandwidth, unless a method has its own.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # every method has its own
 
     def _fit_all_rows(self, mixture: RoundMixture, problem: DensityProblem, rows: AllRows) -> RoundMixture:
         """The mixture fitted to all rows, where the problem holds a sample of them."""
-        raise NotImplementedError
+        raise NotImplementedError  # not asked where the sample is all rows
 
     def _check_scaling(self, scaling: Scaling, samples: Samples) -> None:
         """Refuse samples for which a density makes no sense; ``samples`` are some of those of the scaling."""

@@ -259,7 +259,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Samples:
         """Checked rows of the same kind as those that the model has learned from."""
-        raise NotImplementedError
+        raise NotImplementedError  # classifiers check labels, regressors numbers
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows out again that the model has learned from, by ``fit`` or ``partial_fit``.

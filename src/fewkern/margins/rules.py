@@ -68,7 +68,7 @@ class GraphRule(Parameters, ABC):
 
     def scatters(self, spread: Spread) -> tuple[Array | None, Array]:
         """Intrinsic (None: the identity) and penalty scatter of an additive rule, in the coordinates ``spread.V``."""
-        raise NotImplementedError
+        raise NotImplementedError  # only additive rules are asked
 
     def _count(self, name: str) -> int:
         """A parameter that is a number of neighbors or pairs, checked."""

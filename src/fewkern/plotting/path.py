@@ -29,7 +29,7 @@ from fewkern.plotting.style import (
 # What the errors of a regression may be, which are shown in the units of the target, and of a classification.
 _SQUARED = "mean squared leave-one-out error"
 # Letters of a label that fit beside the axes.
-_WIDTH = 32
+_LABEL_LETTERS = 32
 # Lines of a path of the learner, one per value of the axis "origin": what the vectors are, and a color.
 _ORIGINS = {
     0.0: ("vectors that are samples", CLASSES[2]),
@@ -125,7 +125,7 @@ class PathDisplay(Display):
     def _say(self, ax: Any, x: np.ndarray) -> None:
         """Labels, ticks and the legend, which is below the axes: its words are long."""
         measure = self.measure or self.path.measure
-        ax.set_ylabel(textwrap.fill(f"root {measure}" if self.root else measure, _WIDTH))
+        ax.set_ylabel(textwrap.fill(f"root {measure}" if self.root else measure, _LABEL_LETTERS))
         if measure == "cross-validated error":
             percent_ticks(ax.yaxis)
         if not self._counts:

@@ -53,7 +53,7 @@ class Display:
         return 6.4, 4.2
 
     def _draw(self, ax: Any) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # every display draws itself
 
 
 def open_frame(ax: Any) -> None:

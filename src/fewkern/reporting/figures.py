@@ -68,7 +68,8 @@ _SETTINGS: dict[Any, Any] = {
 
 # Dots in a scatter: each costs 150 bytes of the page, and more hide each other.
 _MOST_DOTS = 500
-_MOST_MARGINALS = 5
+# Columns of a density that are drawn alone and in pairs: 15 small plots still fit the page.
+_MOST_MARGINAL_COLUMNS = 5
 _LONGEST_NAME, _LONGEST_LABEL = 20, 30
 
 # Pictures and their captions, drawn one after the other.
@@ -317,7 +318,7 @@ def _reduction(subject: Subject, findings: Findings) -> Drawn:
 def _density(found: DensityShape | None) -> Drawn:
     if found is None:
         return
-    shown = range(min(len(found.columns), _MOST_MARGINALS))
+    shown = range(min(len(found.columns), _MOST_MARGINAL_COLUMNS))
     d, names = len(shown), [_short(name) for name in found.columns[: len(shown)]]
     samples = found.samples[:, shown] if d == 1 else found.samples[_some(len(found.samples))][:, shown]
     ax = new_axes(2.1 * d + 1, 2.1 * d + 1)

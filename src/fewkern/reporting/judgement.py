@@ -19,9 +19,9 @@ from fewkern.arrays.storable import storable
 from fewkern.reporting.formatting import label, number, of, percent
 
 # Confidence level of all intervals, and of "better".
-_CONFIDENCE = 0.95
+_CONFIDENCE_LEVEL = 0.95
 # A linear model is as good if its error is larger by no more than this factor.
-_AS_GOOD = 1.02
+_AS_GOOD_ERROR_RATIO = 1.02
 
 Measure = Literal["error", "rmse", "log density"]
 
@@ -35,7 +35,7 @@ def wilson(errors: int, rows: int) -> tuple[float, float]:
     >>> [round(v, 3) for v in wilson(5, 100)]
     [0.022, 0.112]
     """
-    found = stats.binomtest(errors, rows).proportion_ci(_CONFIDENCE, method="wilson")
+    found = stats.binomtest(errors, rows).proportion_ci(_CONFIDENCE_LEVEL, method="wilson")
     return float(found.low), float(found.high)
 
 
@@ -66,9 +66,8 @@ class Counted:
         """
         mean, error = self.mean(losses)
         if losses.dtype != bool:
-            half = (
-                float(stats.t.ppf(0.5 + _CONFIDENCE / 2, self.count(losses) - 1)) * error if error < math.inf else error
-            )
+            quantile = stats.t.ppf(0.5 + _CONFIDENCE_LEVEL / 2, self.count(losses) - 1) if error < math.inf else 1.0
+            half = float(quantile) * error
             return mean - half, mean + half
         n = len(losses)
         if self.weights is not None or self.groups is not None:
@@ -105,7 +104,7 @@ def compare(own: Array, other: Array, counted: Counted = EACH_ROW) -> str:
         pvalue = stats.binomtest(max(wins, defeats), max(wins + defeats, 1), alternative="greater").pvalue
     elif mean and error < math.inf:
         pvalue = float(stats.t.sf(abs(mean) / error, counted.count(gain) - 1)) if error else 0.0
-    significant = pvalue < 1 - _CONFIDENCE
+    significant = pvalue < 1 - _CONFIDENCE_LEVEL
     if mean > 0:
         return "better" if significant else "perhaps better"
     return "worse" if significant else "no better"
@@ -134,7 +133,7 @@ def _verdict(losses: list[Array], name: str, counted: Counted) -> str:
         return verdict
     if other == "better":
         return f"{verdict}, and better than a linear model"
-    if counted.mean(linear[0])[0] <= _AS_GOOD * counted.mean(own)[0]:
+    if counted.mean(linear[0])[0] <= _AS_GOOD_ERROR_RATIO * counted.mean(own)[0]:
         return f"{verdict}; use a linear model, it is as good"
     return f"{verdict}; the difference to a linear model may be chance"
 
@@ -286,7 +285,7 @@ def judge_fit(task: str, error: float, y: Array, weights: Array | None = None) -
         (low, high), baseline, r2 = wilson(round(error * n), n), counted.mean(y != answer)[0], None
     else:
         spread = counted.mean((y - answer) ** 2)[0]
-        part = float(stats.norm.ppf(0.5 + _CONFIDENCE / 2)) / math.sqrt(2 * n)
+        part = float(stats.norm.ppf(0.5 + _CONFIDENCE_LEVEL / 2)) / math.sqrt(2 * n)
         low, high, baseline = error * max(0.0, 1 - part), error * (1 + part), math.sqrt(spread)
         r2 = _r2(error**2, spread)
     gain = 0.0 if math.isclose(error, baseline) else baseline - error

@@ -21,7 +21,7 @@ from fewkern.reporting.rows import sample_rows
 from fewkern.reporting.subject import Subject
 
 # Neighbors whose mean is the way back from components to columns.
-_MEAN_OF = 10
+_WAY_BACK_NEIGHBORS = 10
 _MOST_ROWS = 3000
 _MOST_COMPONENTS = 4
 _MOST_WORST = 10
@@ -92,7 +92,7 @@ def _parts(train: Array, test: Array, seed: int) -> tuple[Array, Array]:
 
 def _recover(T: Array, X: Array, new: Array) -> Array:
     """Rows from components: the mean of the rows with the nearest components."""
-    return np.asarray(KNeighborsRegressor(min(_MEAN_OF, len(T))).fit(T, X).predict(new))
+    return np.asarray(KNeighborsRegressor(min(_WAY_BACK_NEIGHBORS, len(T))).fit(T, X).predict(new))
 
 
 def _reduction_sentences(k: int, d: int, carried: Any) -> tuple[str, ...]:
