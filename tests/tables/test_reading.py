@@ -277,7 +277,5 @@ def test_a_cell_that_cannot_be_read_is_named():
             raise RuntimeError
 
     frame = pd.DataFrame({"size": np.arange(20.0), "odd": [Broken()] * 20, "y": ["a", "b"] * 10})
-    with pytest.raises(
-        ValueError, match=r"column 'odd' has a cell in row 1 that cannot be read \(Broken: Runtime"
-    ):
+    with pytest.raises(ValueError, match=r"column 'odd' has a cell in row 1 that cannot be read \(Broken: Runtime"):
         fewkern.TableModel().fit(frame, "y")
