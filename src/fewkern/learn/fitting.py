@@ -96,7 +96,8 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
     policy = policy_of(estimator)
     some = samples.drawn(2 * policy.search_rows).on_host()
     settings = Settings(
-        estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
+        estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy,
+        getattr(estimator, "_counts", None),
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:

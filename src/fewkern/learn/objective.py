@@ -12,8 +12,8 @@ the gradient with respect to :math:`F` is, with :math:`E_i = r_i / (1 - h_i)`, :
 .. math:: \frac{\partial J}{\partial F} = F (Q W^T - 2 M) - U W^T - R Q^T + 2 \operatorname{diag}(g)\, T ,
           \qquad \frac{\partial J}{\partial \lambda} = \operatorname{tr}(Q^T W) - \operatorname{tr} M .
 
-The slopes :math:`\sigma` of a warp have a normal prior: :math:`J` has the term
-:math:`\tfrac{\tau q}{n} \sum (\log \sigma)^2` in addition, ``q`` being the number of targets.
+The parameters :math:`\theta` of a warp have a normal prior: :math:`J` has the term
+:math:`\tfrac{\tau q}{n} \sum \theta^2` in addition, ``q`` being the number of targets.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import numpy as np
 from fewkern.arrays.linalg import inverse_psd
 from fewkern.arrays.optimize import minimize_smooth
 from fewkern.core.gaussians import GaussianBasis, Preparation, gaussians, times_metric
+from fewkern.learn.levels import Scores
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Cells, Warp
 
@@ -103,7 +104,9 @@ class Rows:
     """The linear features are ``T @ axes``, shape ``(d, p)``."""
     groups: Host | None = None
     cells: Cells | None = None
-    """Positions of the rows between the knots of a warp."""
+    """Where the rows are in the tables of a warp."""
+    scores: Scores | None = None
+    """What positions of levels are means of, where there are categories."""
 
     @property
     def n(self) -> int:
@@ -142,14 +145,15 @@ class Rows:
 
     def take(self, part: Any) -> Rows:
         """The rows at the positions ``part``."""
-        cells, groups = self.cells, self.groups
+        cells, groups, scores = self.cells, self.groups, self.scores
         return Rows(
             self.T[part],
             self.Y[part],
             self.weights[part],
             self.axes,
             None if groups is None else groups[part],
-            None if cells is None else Cells(cells.place[part], cells.along[part]),
+            None if cells is None else cells.take(part),
+            None if scores is None else scores.take(part),
         )
 
     def with_targets(self, Y: Host) -> Rows:
@@ -161,6 +165,25 @@ class Rows:
         if warp is None:
             return self.T
         return warp.at(self.T, self.cells or warp.cells(self.T))
+
+    def as_vectors(self, warp: Warp | None) -> Host:
+        """Vectors that the Gaussians see where the rows are."""
+        return self.T if warp is None else warp.as_vectors(self.T, self.cells or warp.cells(self.T))
+
+
+def divided(rows: Rows, warp: Warp | None, fitted: Any, held: Any) -> tuple[tuple[Rows, Rows], Warp | None]:
+    """Two parts of the rows, and a warp that begins with what the first part says of the levels of categories.
+
+    Positions of levels are means of targets: those of rows held out must not be among them.
+    """
+    parts = rows.take(fitted), rows.take(held)
+    if rows.scores is None or warp is None:
+        return parts, warp
+    assert parts[0].scores is not None
+    positions = parts[0].scores.positions(parts[0].weights)
+    own = [replace(part, T=part.scores.put(part.T, positions)) for part in parts if part.scores is not None]
+    starts = np.concatenate([positions, warp.starts[len(positions) :]])
+    return (own[0], own[1]), replace(warp, starts=starts)
 
 
 def features(rows: Rows, geometry: Geometry) -> Host:
@@ -251,10 +274,10 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[float, Ge
     pull = N @ V - by_row[:, None] * T
     d_rows = times_metric(pull, scales, directions) + DF[:, m:] @ rows.axes.T
     cells, own = rows.cells or warp.cells(rows.T), warp.cells(geometry.vectors)
-    d_slopes = warp.d_log_slopes(warp.d_levels(cells, d_rows) + warp.d_levels(own, d_vectors))
+    d_parameters = warp.gradient(cells, d_rows, own, d_vectors)
     stiffness = policy.stiffness * Y.shape[1] / rows.n
-    value += stiffness * float(np.sum(warp.log_slopes**2))
-    d_warp = replace(warp, log_slopes=d_slopes + 2.0 * stiffness * warp.log_slopes)
+    value += stiffness * float(np.sum(warp.parameters**2))
+    d_warp = warp.moved(d_parameters + 2.0 * stiffness * warp.parameters)
     return value, Geometry(warp.pulled(own, d_vectors), d_scales, d_widths, d_directions, d_ridge, d_warp)
 
 
@@ -307,9 +330,9 @@ def _units(geometry: Geometry) -> Host:
 
 def _arrays(geometry: Geometry) -> list[Host]:
     """Everything that moves."""
-    slopes = np.zeros(0) if geometry.warp is None else geometry.warp.log_slopes
+    changes = np.zeros(0) if geometry.warp is None else geometry.warp.parameters
     gaussian = geometry.vectors, geometry.log_scales, geometry.log_widths, geometry.directions
-    return [*gaussian, slopes, np.array([geometry.log_ridge])]
+    return [*gaussian, changes, np.array([geometry.log_ridge])]
 
 
 def _packed(arrays: list[Host]) -> Host:
@@ -319,6 +342,6 @@ def _packed(arrays: list[Host]) -> Host:
 def _unpacked(x: Host, like: Geometry) -> Geometry:
     old = _arrays(like)
     parts = np.split(x, np.cumsum([array.size for array in old])[:-1])
-    vectors, scales, widths, directions, slopes, ridge = (part.reshape(a.shape) for part, a in zip(parts, old))
-    warp = None if like.warp is None else replace(like.warp, log_slopes=slopes)
+    vectors, scales, widths, directions, changes, ridge = (part.reshape(a.shape) for part, a in zip(parts, old))
+    warp = None if like.warp is None else like.warp.moved(changes)
     return Geometry(vectors, scales, widths, directions, float(ridge[0]), warp)
