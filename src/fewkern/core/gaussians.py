@@ -198,9 +198,9 @@ class GaussianExpansion:
     @property
     def nbytes(self) -> int:
         """Bytes of the numbers that a prediction needs."""
-        own, preparation = self.basis, self.basis.preparation
-        arrays = (own.vectors, own.scales, own.directions, own.inverse_widths, preparation.knots, preparation.values)
-        return sum(to_numpy(a).nbytes for a in (*arrays, self.coef, self.slopes, self.offset))
+        own = self.basis
+        arrays = (own.vectors, own.scales, own.directions, own.inverse_widths, self.coef, self.slopes, self.offset)
+        return sum(to_numpy(a).nbytes for a in arrays) + own.preparation.nbytes
 
     def __call__(self, X: Array) -> Array:
         """Values ``(n, q)`` at the rows of ``X``, computed in row blocks, where ``X`` is."""

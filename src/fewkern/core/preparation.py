@@ -172,6 +172,23 @@ class Preparation:
         """Number of prepared columns."""
         return len(self.sources)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numbers that a prediction needs."""
+        own = [self.knots, self.values, *(one for one in (self.gaps, self.columns) if one is not None)]
+        levels = () if self.levels is None else (self.levels.columns, self.levels.counts, self.levels.positions)
+        return sum(to_numpy(array).nbytes for array in (*own, *levels))
+
+    def by_column(self, values: Array, axis: int) -> Array:
+        """Sums of the numbers of all prepared columns, along an ``axis``, over those of every column of the samples."""
+        if self.levels is None:
+            return values
+        xp = namespace(values)
+        of = np.zeros((self.n_prepared, self.n_columns))
+        of[np.arange(self.n_prepared), self.sources] = 1.0
+        moved = xp.moveaxis(values, axis, -1)
+        return xp.moveaxis(xp.matmul(moved, asarray_like(of, values, dtype=values.dtype)), -1, axis)
+
     @cached_property
     def pieces(self) -> tuple[Array, Array]:
         """Length and rise of every linear piece, each of shape ``(k - 1, a)``; a piece of length zero has rise 0.

@@ -27,7 +27,7 @@ from fewkern.learn.compare import (
 )
 from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.levels import Counts, first_warp, fit_columns
+from fewkern.learn.levels import Counts, first_warp, fit_columns, without_names
 from fewkern.learn.preparation import Warp
 from fewkern.learn.start import Start, choose_start, left_out_residuals
 
@@ -79,7 +79,7 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
     """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays."""
     policy = settings.policy
     assert samples.targets is not None
-    samples = samples.take(row_order(samples.X, samples.targets))
+    samples = samples.take(row_order(without_names(samples, settings.levels), samples.targets))
     rows, units, preparation, warp = _rows(samples, settings.levels, policy)
     start = replace(choose_start(rows, policy, settings.seed), warp=warp)
     most = None if settings.max_vectors is None else min(settings.max_vectors, rows.n)
@@ -117,6 +117,22 @@ def learn_from_samples(samples: Samples, policy: Policy) -> tuple[Learned, Host]
     return _learned(samples, preparation, rows, candidate, policy), left_out
 
 
+def preparation_of(samples: Samples, settings: Settings) -> Preparation:
+    """The preparation of the columns of some samples before anything is learned."""
+    weights, Y, _ = _standardized(samples)
+    return fit_columns(samples.X, Y, weights, settings.levels, settings.policy)[0]
+
+
+def _standardized(samples: Samples) -> tuple[Host, Host, tuple[Host, Host]]:
+    """Weights of mean one, targets of mean zero and standard deviation one, and the mean and standard deviation."""
+    Y, weights = np.asarray(samples.targets, dtype=np.float64), samples.weights.astype(np.float64)
+    weights = weights * (samples.n / weights.sum())
+    mean = weights @ Y / samples.n
+    spread = np.sqrt(weights @ (Y - mean) ** 2 / samples.n)
+    spread = np.where(spread > 0, spread, 1.0)
+    return weights, (Y - mean) / spread, (mean, spread)
+
+
 def _rows(
     samples: Samples, levels: Counts | None, policy: Policy
 ) -> tuple[Rows, tuple[Host, Host], Preparation, Warp]:
@@ -124,17 +140,12 @@ def _rows(
 
     Then the preparation, and its warp before anything is learned.
     """
-    Y, weights = np.asarray(samples.targets, dtype=np.float64), samples.weights.astype(np.float64)
-    weights = weights * (samples.n / weights.sum())
-    mean = weights @ Y / samples.n
-    spread = np.sqrt(weights @ (Y - mean) ** 2 / samples.n)
-    spread = np.where(spread > 0, spread, 1.0)
-    Y = (Y - mean) / spread
+    weights, Y, units = _standardized(samples)
     preparation, scores = fit_columns(samples.X, Y, weights, levels, policy)
     T, places = preparation(samples.X).astype(np.float64), preparation.places(samples.X)
     warp = first_warp(preparation, places, scores)
     rows = Rows(T, Y, weights, linear_axes(T, policy), samples.groups, warp.cells(T, places), scores)
-    return rows, (mean, spread), preparation, warp
+    return rows, units, preparation, warp
 
 
 def linear_axes(T: Host, policy: Policy) -> Host:

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 
 from fewkern.core.preparation import BEYOND, GAP, Levels, Preparation
+from fewkern.core.samples import Samples
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Warp, fit_preparation
 
 Host = np.ndarray[Any, Any]
+# Digits to which levels of equal weight and mean are equal: beyond it is rounding.
+_DIGITS = 9
 # Number of levels of every column; None for a number.
 Counts = Sequence[int | None]
 # A rare flag is no further out than this many standard deviations.
@@ -30,6 +33,8 @@ MODE = os.environ.get("LEVELS", "two")
 KMAX = float(os.environ.get("KMAX", "30"))
 UNIT_SCALE = float(os.environ.get("UNIT", "1"))
 GAP_PRIOR = float(os.environ.get("GAPK", "1"))
+SECOND = float(os.environ.get("SECOND", "1"))
+SIMPLEX = 3
 KMIN = float(os.environ.get("KMIN", "1"))
 
 
@@ -103,6 +108,28 @@ def fit_columns(X: Host, Y: Host, weights: Host, counts: Counts | None, policy: 
     return replace(maps, columns=numbers, levels=table), scores
 
 
+def without_names(samples: Samples, counts: Counts | None) -> Host:
+    """The columns of some samples, with numbers in place of levels that do not depend on their names.
+
+    The most frequent level is the first; of equally frequent ones that whose mean target is furthest from the mean.
+    """
+    X, weights, Y = samples.X, samples.weights, samples.targets
+    if counts is None:
+        return X
+    out, gap = X.astype(np.float64), weights @ Y / weights.sum()
+    for a, count in enumerate(counts):
+        if count:
+            code = _codes(X[:, a], count)
+            mass = np.bincount(code, weights, count + BEYOND)
+            strength = np.sum((_means(code, mass, Y, weights) - gap) ** 2, axis=1)
+            unit = strength.max()
+            keys = np.round(strength / (unit if unit > 0 else 1.0), _DIGITS), np.round(mass / mass.max(), _DIGITS)
+            rank = np.empty(len(mass))
+            rank[np.lexsort((np.arange(len(mass)), -keys[0], -keys[1]))] = np.arange(len(mass))
+            out[:, a] = rank[code]
+    return out
+
+
 def _codes(x: Host, count: int) -> Host:
     return np.where(np.isnan(x), count + GAP, np.nan_to_num(x)).astype(np.int64)
 
@@ -143,14 +170,16 @@ def _scores(code: Host, size: int, Y: Host, weights: Host, others: Host | None) 
         M2 = root[:, None] * _means(code, mass, Z, weights) * (mass / (mass + prior))[:, None]
         M2 -= np.outer(a, a @ M2) / (a @ a)
         _, strengths, directions = np.linalg.svd(M2, full_matrices=False)
-        if len(strengths) and strengths[0] > 1e-9 * np.sqrt(mass.sum()):
-            v = directions[0]
+        wanted = int(there.sum()) - 2 if there.sum() <= SIMPLEX else 1
+        for v, strength in list(zip(directions, strengths))[:wanted]:
+            if not strength > 1e-9 * np.sqrt(mass.sum()):
+                continue
             second = Z @ v
             b = root * _means(code, mass, second[:, None], weights)[:, 0]
             second = second - (a @ b) / (a @ a) * first
             b = b - (a @ b) / (a @ a) * a
             second = second / np.sqrt(b @ b / mass.sum())
-            scores.append(_oriented(second, code, mass, weights))
+            scores.append(SECOND * _oriented(second, code, mass, weights))
     return np.column_stack(scores), prior
 
 

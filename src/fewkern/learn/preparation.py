@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 
 from fewkern.arrays.namespace import Array, device, namespace, to_numpy
 from fewkern.arrays.numerics import looked_up, sums_at
-from fewkern.core.preparation import Preparation
+from fewkern.core.preparation import BEYOND, Preparation
 from fewkern.learn.policy import Policy
 
 Host = np.ndarray[Any, Any]
@@ -51,13 +51,27 @@ def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
     """The same map on the range of the rows of ``X``, and a straight line beyond it, which leads away from all rows.
 
     A model does better with a map that is flat there. But a sample unlike all rows must not look like the last row.
+    For the same reason unknown levels, and gaps in columns without any, are a range away from all rows.
     """
+    own = X if preparation.columns is None else X[:, to_numpy(preparation.columns)]
     knots, values = to_numpy(preparation.knots), to_numpy(preparation.values)
-    low, high = np.minimum(X.min(axis=0), knots[0]), np.maximum(X.max(axis=0), knots[-1])
+    gaps, known = np.isnan(own), np.where(np.isnan(own), knots[:1], own)
+    low, high = np.minimum(known.min(axis=0), knots[0]), np.maximum(known.max(axis=0), knots[-1])
     reach, rise = _REACH * (high - low), _REACH * (values[-1] - values[0])
-    return Preparation(
-        np.concatenate([[low - reach], [low], knots, [high], [high + reach]]),
-        np.concatenate([[values[0] - rise], values[:1], values, values[-1:], [values[-1] + rise]]),
+    free = np.array(preparation.free)
+    free[len(free) - len(knots[0]) :] = np.where(gaps.any(axis=0), preparation.gaps, 2.0 * values[-1] - values[0])
+    if preparation.levels is not None:
+        table, seen = preparation.levels, np.zeros(len(free), dtype=bool)
+        seen[table.places(X)] = True
+        for start, length in zip(table.starts, table.counts + BEYOND):
+            there = free[start : start + length][seen[start : start + length]]
+            away = 2.0 * there.max() - there.min() + (there.max() == there.min())
+            free[start : start + length][~seen[start : start + length]] = away
+    ends = preparation.with_positions(values, free)
+    return replace(
+        ends,
+        knots=np.concatenate([[low - reach], [low], knots, [high], [high + reach]]),
+        values=np.concatenate([[values[0] - rise], values[:1], values, values[-1:], [values[-1] + rise]]),
     )
 
 
