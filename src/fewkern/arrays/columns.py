@@ -294,3 +294,31 @@ def _coded(X: Array, categories: Categories) -> Array:
             code = xp.where(xp.take(known, place) == filled, code, xp.full_like(code, float(count)))
             out[:, j] = xp.where(xp.isnan(values), values, code)
     return out
+
+
+def with_levels(codes: Host, categories: Categories) -> Host:
+    """Rows with the levels that their codes stand for; of a category without levels, gaps."""
+    if categories is None:
+        return codes
+    out = codes.astype(object)
+    for j, levels in enumerate(categories):
+        if levels is not None:
+            own = np.clip(np.nan_to_num(codes[:, j]), 0, max(len(levels) - 1, 0)).astype(int)
+            out[:, j] = [levels[k] if len(levels) else None for k in own]
+    return out
+
+
+def check_categories(categories: Any, n_features: Any, owner: str) -> None:
+    """Raise a ValueError unless what was read from a file can be levels of columns."""
+    if categories is None:
+        return
+    fine = isinstance(categories, list) and len(categories) == n_features
+    for levels in categories if fine else ():
+        if levels is None:
+            continue
+        fine = fine and isinstance(levels, np.ndarray) and levels.ndim == 1 and levels.dtype.kind in "bifuO"
+        if fine and levels.dtype.kind == "f":
+            fine = bool(np.isfinite(levels).all())
+        fine = fine and bool((levels[1:] > levels[:-1]).all())
+    if not fine:
+        raise ValueError(f"{owner}.categories_ does not hold sorted levels of {n_features} columns")

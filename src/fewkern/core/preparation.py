@@ -87,12 +87,16 @@ class Levels:
         """Positions ``(n, e)`` of the levels of the rows of ``X``."""
         return looked_up(namespace(X).astype(self.positions, X.dtype), self.places(X))
 
+    def tables(self) -> list[np.ndarray]:
+        """The table of every prepared column, on the host."""
+        return np.split(to_numpy(self.positions), to_numpy(self.starts)[1:])
+
     def nearest(self, T: np.ndarray, column: int) -> np.ndarray:
         """The level of a column of the samples that is nearest to every row ``(n, e)`` of positions, on the host."""
         own = np.flatnonzero(to_numpy(self.columns) == column)
         count, starts, positions = int(self.counts[own[0]]), to_numpy(self.starts)[own], to_numpy(self.positions)
         if not count:
-            return np.full(len(T), np.nan)
+            return np.zeros(len(T))
         tables = positions[starts + np.arange(count)[:, None]]
         return np.argmin(np.sum((T[:, None, own] - tables) ** 2, axis=2), axis=1).astype(float)
 
@@ -119,7 +123,7 @@ class Preparation:
     values : array of shape (k, a)
         Value of the map at every knot.
     gaps : array of shape (a,) or None
-        Value of NaN in every column; None where none is expected.
+        Value of NaN in every column; None where no gap was seen: then it is zero, the mean.
     columns : integer array of shape (a,) or None
         Columns of the samples that are numbers; None for all.
     levels : Levels or None
@@ -224,7 +228,8 @@ class Preparation:
         for k in range(int(lengths.shape[0])):
             way = xp.minimum(xp.maximum(rows - knots[k, :], xp.zeros_like(rows)), lengths[k, :])
             total += rises[k, :] * (way / units[k, :])
-        return total if self.gaps is None else xp.where(xp.isnan(rows), xp.astype(self.gaps, dtype), total)
+        missing = xp.zeros_like(first) if self.gaps is None else xp.astype(self.gaps, dtype)
+        return xp.where(xp.isnan(rows), missing, total)
 
     @cached_property
     def free(self) -> Array:

@@ -35,6 +35,7 @@ UNIT_SCALE = float(os.environ.get("UNIT", "1"))
 GAP_PRIOR = float(os.environ.get("GAPK", "1"))
 SECOND = float(os.environ.get("SECOND", "1"))
 SIMPLEX = 3
+KUNIT = 30.0
 KMIN = float(os.environ.get("KMIN", "1"))
 
 
@@ -78,7 +79,7 @@ def first_warp(preparation: Preparation, places: Host, scores: Scores | None) ->
         learned[count:] = scores.prior > 0
         for k, (start, length) in enumerate(zip(preparation.levels.starts, preparation.levels.counts + BEYOND)):
             priors[start : start + length] = scores.prior[k]
-    units = 1.0 / np.sqrt(np.where(priors > 0, UNIT_SCALE * priors, GAP_PRIOR))
+    units = 1.0 / np.sqrt(np.where(priors > 0, np.minimum(UNIT_SCALE * priors, KUNIT), GAP_PRIOR))
     return Warp.identity(preparation.values, preparation.free, units, learned)
 
 

@@ -44,7 +44,8 @@ def fit_preparation(X: Host, weights: Host, policy: Policy) -> Preparation:
     longest = max((len(knots) for knots, _ in maps), default=1)
     pad = [[np.concatenate([part, np.full(longest - len(part), part[-1])]) for part in one] for one in maps]
     knots, values = (np.array([one[i] for one in pad]).reshape(len(pad), longest).T for i in (0, 1))
-    return Preparation(np.ascontiguousarray(knots), np.ascontiguousarray(values), np.zeros(len(maps)))
+    gaps = np.zeros(len(maps)) if np.isnan(X).any() else None
+    return Preparation(np.ascontiguousarray(knots), np.ascontiguousarray(values), gaps)
 
 
 def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
@@ -58,8 +59,8 @@ def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
     gaps, known = np.isnan(own), np.where(np.isnan(own), knots[:1], own)
     low, high = np.minimum(known.min(axis=0), knots[0]), np.maximum(known.max(axis=0), knots[-1])
     reach, rise = _REACH * (high - low), _REACH * (values[-1] - values[0])
-    free = np.array(preparation.free)
-    free[len(free) - len(knots[0]) :] = np.where(gaps.any(axis=0), preparation.gaps, 2.0 * values[-1] - values[0])
+    free, first = np.array(preparation.free), len(preparation.free) - knots.shape[1]
+    free[first:] = np.where(gaps.any(axis=0), free[first:], 2.0 * values[-1] - values[0])
     if preparation.levels is not None:
         table, seen = preparation.levels, np.zeros(len(free), dtype=bool)
         seen[table.places(X)] = True
@@ -67,7 +68,7 @@ def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
             there = free[start : start + length][seen[start : start + length]]
             away = 2.0 * there.max() - there.min() + (there.max() == there.min())
             free[start : start + length][~seen[start : start + length]] = away
-    ends = preparation.with_positions(values, free)
+    ends = replace(preparation, gaps=free[first:]).with_positions(values, free)
     return replace(
         ends,
         knots=np.concatenate([[low - reach], [low], knots, [high], [high + reach]]),
