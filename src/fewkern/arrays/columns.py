@@ -34,7 +34,7 @@ def counts_of(estimator: Any) -> tuple[int | None, ...] | None:
 
 
 def as_matrix(estimator: Any, X: Any, numbers: Callable[[Any], Array], *, reset: bool, minimum: int) -> Array:
-    """The columns of ``X`` as one matrix of ``minimum`` rows or more; ``numbers`` checks a table of numbers alone.
+    """The columns of ``X`` as one matrix of at least ``minimum`` rows; ``numbers`` checks a table of numbers alone.
 
     Sets ``categories_`` when ``reset``.
     """
@@ -109,8 +109,8 @@ def _none_given(estimator: Any) -> None:
     if given is None or isinstance(given, str) or not len(given):
         return
     raise ValueError(
-        f"{type(estimator).__name__}: categorical_features names columns of a table, and X is sparse; pass a data frame "
-        "or an array, or leave categorical_features out."
+        f"{type(estimator).__name__}: categorical_features names columns of a table, and X is sparse; pass a data "
+        "frame or an array, or leave categorical_features out."
     )
 
 
@@ -150,7 +150,9 @@ def _given(estimator: Any, X: Any, framed: bool) -> list[int]:
         names = [str(c) for c in _names(X)] if framed else []
         for one in wanted.tolist():
             if one not in names:
-                has = f"its columns are {', '.join(names[:10])}" if framed else "it is an array, whose columns have none"
+                has = (
+                    f"its columns are {', '.join(names[:10])}" if framed else "it is an array, whose columns have none"
+                )
                 raise ValueError(f"{name}: categorical_features names {one!r}, but X has no such column; {has}.")
         return sorted({names.index(one) for one in wanted.tolist()})
     raise ValueError(
@@ -186,7 +188,11 @@ def _kind(one: Any) -> str:
         return "text"
     if isinstance(one, (bool, int, float, np.number, np.bool_)):
         return "numbers"
-    return "dates" if hasattr(one, "year") or hasattr(one, "total_seconds") or isinstance(one, np.datetime64) else "others"
+    return (
+        "dates"
+        if hasattr(one, "year") or hasattr(one, "total_seconds") or isinstance(one, np.datetime64)
+        else "other things"
+    )
 
 
 def _numbers(name: str, label: str, column: Any) -> Host:
@@ -212,8 +218,8 @@ def _refusal(name: str, label: str, kind: str) -> str:
             "skrub.DatetimeEncoder or skrub.TableVectorizer."
         )
     return (
-        f"{name}: the column {label} holds {'texts' if kind == 'text' else kind}, not numbers; if it is a category, give "
-        f'it the type "category", or name it in categorical_features; else {_ENCODE}.'
+        f"{name}: the column {label} holds {'texts' if kind == 'text' else kind}, not numbers; if it is a category, "
+        f'give it the type "category", or name it in categorical_features; else {_ENCODE}.'
     )
 
 
@@ -232,9 +238,9 @@ def _plain(name: str, label: str, column: Any) -> tuple[Host, Host, str]:
     """The values of a category as numbers or texts, which are gaps, and which of both they are."""
     values, gaps, kind = _values(column)
     if kind == "several kinds":
-        found = sorted({type(one).__name__ for one, gap in zip(values.tolist(), gaps) if not gap})
+        kinds = sorted({type(one).__name__ for one, gap in zip(values.tolist(), gaps) if not gap})
         raise ValueError(
-            f"{name}: the levels of the column {label} are of several kinds ({', '.join(found)}); make them one, for "
+            f"{name}: the levels of the column {label} are of several kinds ({', '.join(kinds)}); make them one, for "
             "example with astype(str)."
         )
     if kind == "numbers":

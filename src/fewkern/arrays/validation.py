@@ -54,17 +54,12 @@ def validate_samples(
         checks: dict[str, Any] = {"reset": reset, "accept_sparse": accept_sparse, "minimum": minimum}
 
         def numbers(table: Any) -> Array:
-            return _validated(estimator, table, gaps=not is_sparse(X), **checks)
+            accept_sparse = accept_sparse and not pairwise
 
-        return as_matrix(estimator, X, numbers, reset=reset, minimum=minimum)
-    return _validated(
-        estimator, X, reset=reset, accept_sparse=accept_sparse, minimum=minimum, pairwise=pairwise, gaps=False
-    )
+    return _validated(estimator, X, reset=reset, accept_sparse=accept_sparse, minimum=minimum, gaps=False)
 
 
-def _validated(
-    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool, minimum: int, gaps: bool, pairwise: bool = False
-) -> Array:
+def _validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool, minimum: int, gaps: bool) -> Array:
     """``X`` as a checked array of numbers, with ``gaps`` or without."""
     name = type(estimator).__name__
     if is_collection(X):
@@ -81,7 +76,7 @@ def _validated(
                 f"{_MOST_COLUMNS:,} are possible. Leave out columns, or hash them, for example with "
                 "FeatureHasher(n_features=2**20)."
             )
-        sparse = "csr" if accept_sparse and not pairwise else False
+        sparse = "csr" if accept_sparse else False
         X = _as_numbers(estimator, X, reset=reset, accept_sparse=sparse, ensure_min_samples=minimum)
         return _finite(name, X, gaps)
     xp = namespace(X)

@@ -30,9 +30,7 @@ UNKNOWN, GAP = 0, 1
 BEYOND = 2
 
 
-@storable(
-    columns=indices("e"), counts=indices("e"), positions=floats("t"), check=lambda levels: levels.check()
-)
+@storable(columns=indices("e"), counts=indices("e"), positions=floats("t"), check=lambda levels: levels.check())
 @dataclass(frozen=True)
 class Levels:
     """Positions of the levels of categories: one table for every prepared column.

@@ -21,8 +21,8 @@ from fewkern.arrays.validation import unwrapped
 from fewkern.base import set_threshold
 from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
-from fewkern.core.preparation import BEYOND, UNKNOWN, Levels
 from fewkern.core.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
+from fewkern.core.preparation import BEYOND, UNKNOWN, Levels
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.pipelines import LinearEnd, StepFeatures, identity, split_end
 from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Cell, Classes, Inputs, LogSum, Lookup, Plan, Sum, Vector
@@ -120,7 +120,9 @@ def _features(expansion: Any, found: Prepared, caller: str) -> tuple[int, Inputs
         table = positions[starts[own] + np.arange(counts[own[0]] + BEYOND)[:, None]]
         # the code -1 stands for a gap
         keys = np.append(np.arange(len(table) - BEYOND, dtype=float), -1.0)
-        parts.append(Lookup(column, -1.0, keys, np.delete(table, len(table) - BEYOND + UNKNOWN, axis=0), table[UNKNOWN - BEYOND]))
+        parts.append(
+            Lookup(column, -1.0, keys, np.delete(table, len(table) - BEYOND + UNKNOWN, axis=0), table[UNKNOWN - BEYOND])
+        )
     return preparation.n_prepared, Inputs(preparation.n_columns, tuple(parts), {}), identity(preparation.n_prepared)
 
 

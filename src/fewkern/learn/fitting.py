@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.columns import counts_of
-from fewkern.arrays.namespace import is_sparse, namespace, to_numpy
+from fewkern.arrays.namespace import is_sparse, namespace
 from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
@@ -104,7 +104,11 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
     policy = policy_of(estimator)
     some = samples.drawn(2 * policy.search_rows).on_host()
     settings = Settings(
-        estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy,
+        estimator.n_vectors,
+        estimator.max_vectors,
+        estimator.prefer,
+        seed_from(estimator.random_state),
+        policy,
         counts_of(estimator),
     )
     with one_thread():
@@ -188,6 +192,14 @@ def _fit_sparse(estimator: Any, population: Population, samples: Samples) -> Fit
     held_out = nested_values(samples, found) or Sums.of(basis, alpha, samples).left_out(samples)
     sums, novelty = _sums(population, basis, alpha), novelty_of(samples, found.selection, basis)
     return Fitted(sums.expansion(), sums, held_out, novelty, found.path, str(Kind.STILL))
+
+
+def _same_levels(one: Any, other: Any) -> bool:
+    """Whether two models know the same levels of the same columns."""
+    pairs = zip(one or (), other or (), strict=False)
+    return (one is None) == (other is None) and all(
+        a is b or (a is not None and b is not None and a.tolist() == b.tolist()) for a, b in pairs
+    )
 
 
 class LearningEstimator(CallbackSupportMixin, BaseEstimator):
@@ -368,6 +380,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         if not same_basis(mine.basis, theirs.basis):
             raise ValueError(
                 f"{name}: the models have different vectors; fit both by partial_fit with the same basis=."
+            )
+        if not _same_levels(self.categories_, other.categories_):
+            raise ValueError(
+                f"{name}: the models know other levels of their categories; let both learn the same first batch, and "
+                "then other ones."
             )
         if list(getattr(self, "classes_", ())) != list(getattr(other, "classes_", ())):
             raise ValueError(

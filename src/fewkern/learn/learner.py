@@ -25,9 +25,9 @@ from fewkern.learn.compare import (
     taught_rows,
     teacher_of,
 )
+from fewkern.learn.levels import Counts, first_warp, fit_columns, without_names
 from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.levels import Counts, first_warp, fit_columns, without_names
 from fewkern.learn.preparation import Warp
 from fewkern.learn.start import Start, choose_start, left_out_residuals
 
@@ -133,9 +133,7 @@ def _standardized(samples: Samples) -> tuple[Host, Host, tuple[Host, Host]]:
     return weights, (Y - mean) / spread, (mean, spread)
 
 
-def _rows(
-    samples: Samples, levels: Counts | None, policy: Policy
-) -> tuple[Rows, tuple[Host, Host], Preparation, Warp]:
+def _rows(samples: Samples, levels: Counts | None, policy: Policy) -> tuple[Rows, tuple[Host, Host], Preparation, Warp]:
     """Prepared rows with targets of mean zero and standard deviation one, and the mean and standard deviation.
 
     Then the preparation, and its warp before anything is learned.
@@ -143,7 +141,7 @@ def _rows(
     weights, Y, units = _standardized(samples)
     preparation, scores = fit_columns(samples.X, Y, weights, levels, policy)
     T, places = preparation(samples.X).astype(np.float64), preparation.places(samples.X)
-    warp = first_warp(preparation, places, scores)
+    warp = first_warp(preparation, places, scores, policy)
     rows = Rows(T, Y, weights, linear_axes(T, policy), samples.groups, warp.cells(T, places), scores)
     return rows, units, preparation, warp
 

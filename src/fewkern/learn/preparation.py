@@ -30,7 +30,7 @@ _NORMAL_RANGE = 1.349
 _BOUND = 4.0
 # Prepared values stay within as many standard deviations: an outlier must not rule all distances. A column of few
 # values may be a flag, which is far out wherever it is rare.
-_FURTHEST, _FURTHEST_OF_FEW = 3.5, 3.0
+FURTHEST, RAREST_FLAG = 3.5, 3.0
 # How far open ends reach, in ranges of the column.
 _REACH = 100.0
 
@@ -86,11 +86,11 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
         return np.zeros(1) if not len(x) else distinct, np.zeros(1)
     scale = _Scale(x, weights)
     if len(distinct) <= policy.knots:
-        knots, values, furthest = distinct, scale.bent(distinct), _FURTHEST_OF_FEW
+        knots, values, furthest = distinct, scale.bent(distinct), RAREST_FLAG
     else:
         knots, normal = scale.normal_scores(policy.knots)
         share = scale.heaviness(policy.tail)
-        values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, _FURTHEST
+        values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, FURTHEST
     t = Preparation(knots[:, None], values[:, None])(x[:, None])[:, 0]  # np.interp fails on the slopes of tiny columns
     mean = weights @ t / weights.sum()
     spread = np.sqrt(weights @ (t - mean) ** 2 / weights.sum())
@@ -240,7 +240,9 @@ class Warp:
     def _values(self) -> Array:
         """Value at the beginning of every place."""
         xp = namespace(self.knots)
-        return xp.concat([xp.reshape(self.levels, (-1,)), self.free, xp.zeros(1, dtype=self.knots.dtype, device=device(self.knots))])
+        return xp.concat(
+            [xp.reshape(self.levels, (-1,)), self.free, xp.zeros(1, dtype=self.knots.dtype, device=device(self.knots))]
+        )
 
     def _per_place(self, pieces: Array) -> Array:
         """A number per place: those of the pieces, zero of levels and gaps, and one of the last place."""
@@ -307,7 +309,9 @@ class Warp:
         xp, (_, count) = namespace(T), self._shape
         own = self.at(T, cells)[:, self.columns]
         place, along = _pieces(own[:, :count], self.levels, self.rises)
-        before = looked_up(xp.reshape(self.knots, (-1,)), place) + along * looked_up(self._per_place(self.lengths), place)
+        before = looked_up(xp.reshape(self.knots, (-1,)), place) + along * looked_up(
+            self._per_place(self.lengths), place
+        )
         gap = cells.place[:, :count] >= int(self.knots.shape[0]) * count
         before = xp.where(gap, before, T[:, self.columns][:, :count])
         return self._put(T, xp.concat([before, own[:, count:]], axis=1))
@@ -322,7 +326,9 @@ class Warp:
         d_values, d_rises = (found[0][i] + found[1][i] for i in (0, 1))
         end, k = pieces * count, (pieces + 1) * count
         # a slope lifts all values above its piece
-        above = xp.flip(xp.cumulative_sum(xp.flip(xp.reshape(d_values[:k], (pieces + 1, count)), axis=0), axis=0), axis=0)
+        above = xp.flip(
+            xp.cumulative_sum(xp.flip(xp.reshape(d_values[:k], (pieces + 1, count)), axis=0), axis=0), axis=0
+        )
         d_slopes = self.rises * (xp.reshape(d_rises[:end], (pieces, count)) + above[1:, :])
         return xp.concat([xp.reshape(d_slopes, (-1,)), self.units * d_values[k : self._last]])
 
