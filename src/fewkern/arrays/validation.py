@@ -50,13 +50,15 @@ def validate_samples(
 
     Sets ``n_features_in_`` (and ``feature_names_in_``) when ``reset``, compares with them otherwise.
     """
-    if takes_tables(estimator) and not is_collection(X):
-        checks: dict[str, Any] = {"reset": reset, "accept_sparse": accept_sparse, "minimum": minimum}
+    accept_sparse = accept_sparse and not pairwise
+    if not takes_tables(estimator) or is_collection(X):
+        return _validated(estimator, X, reset=reset, accept_sparse=accept_sparse, minimum=minimum, gaps=False)
 
-        def numbers(table: Any) -> Array:
-            accept_sparse = accept_sparse and not pairwise
+    def numbers(table: Any) -> Array:
+        gaps = not is_sparse(table)
+        return _validated(estimator, table, reset=reset, accept_sparse=accept_sparse, minimum=minimum, gaps=gaps)
 
-    return _validated(estimator, X, reset=reset, accept_sparse=accept_sparse, minimum=minimum, gaps=False)
+    return as_matrix(estimator, X, numbers, reset=reset, minimum=minimum)
 
 
 def _validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool, minimum: int, gaps: bool) -> Array:
