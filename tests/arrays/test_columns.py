@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from fewkern import FeatureVectorRegressor, KernelClassifier, KernelRegressor
+from fewkern.arrays.columns import all_levels
 from fewkern.arrays.validation import validate_samples
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -214,3 +215,12 @@ def test_codes_stay_where_the_samples_are():
     np.testing.assert_array_equal(np.asarray(found), [[5, 0], [6, 1], [7, np.nan]])
     new = validate_samples(table, strict.asarray([[1.0, 20.0], [1.0, 30.0]]), reset=False)
     np.testing.assert_array_equal(np.asarray(new), [[1, 2], [1, 1]])
+
+
+def test_levels_of_parts():
+    texts, numbers, none = np.array(["b", "c"], dtype=object), np.array([1.0, 2.0]), np.zeros(0)
+    assert all_levels("Table", [[None, texts], [None, none], [None, np.array(["a"], dtype=object)]])[1].tolist() == [
+        *"abc"
+    ]
+    with pytest.raises(ValueError, match="levels of column 1 are texts in some parts"):
+        all_levels("Table", [[None, texts], [None, numbers]])
