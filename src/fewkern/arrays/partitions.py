@@ -302,7 +302,7 @@ def _one_row(X: Any) -> Any:
         zeros = pd.DataFrame(np.zeros((1, len(X.columns))), columns=list(X.columns))
         kinds = X._meta.dtypes.to_dict()
         texts = [c for c, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]  # of these, gaps
-        return zeros.assign(**{c: None for c in texts}).astype(kinds)
+        return zeros.assign(**dict.fromkeys(texts)).astype(kinds)
     return np.zeros((1, X.shape[1]), X.dtype)
 
 
