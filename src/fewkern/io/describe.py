@@ -181,7 +181,7 @@ def _with_novelty(
             f"center=False, but the kernel of this {name} is {'centered ' if centered else ''}"
             f"{type(basis.kernel).__name__}; leave false_alarms out."
         )
-    if _has_levels(model.expansion_):
+    if _has_levels(getattr(model, "expansion_", None)):
         raise ValueError(
             f"{caller}: the novelty of a {name} with categories cannot be written yet; leave false_alarms out, or "
             "compute it in Python."
