@@ -12,12 +12,15 @@ import numpy as np
 
 from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import inverse_psd
-from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, namespace, on_host, take_rows, to_numpy
 from fewkern.core.gaussians import GaussianBasis, Preparation
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Cells, Warp
 
 Host = np.ndarray[Any, Any]
+# 512 kiB of float64: the dozen matrices of a block stay in the cache of a core, and their memory is used again. Larger
+# ones come in fresh pages, which cost five times as much as the arithmetic.
+_BLOCK_ELEMENTS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Geometry:
 
     def columns(self, T: Array) -> Array:
         """Gaussians of prepared and warped rows around the vectors."""
-        return Gaussians.of(self, T).at(T)[0]
+        own = Gaussians.of(self, T)
+        return own.at(own.in_metric(T))
 
     def basis(self, preparation: Preparation, axes: Host, indices: Host | None = None) -> GaussianBasis:
         """The vectors as a basis, with a preparation that includes the warp."""
@@ -63,10 +67,8 @@ class Geometry:
 class Gaussians:
     """The Gaussians of a geometry, with their numbers where the rows are."""
 
-    V: Array
-    """Warped vectors, shape ``(m, d)``."""
-    B: Array
-    """The vectors in the metric, shape ``(m, d + r)``."""
+    vectors: Array
+    """Warped, shape ``(m, d)``."""
     scales: Array
     directions: Array
     squares: Array
@@ -81,21 +83,25 @@ class Gaussians:
             geometry.directions,
             np.exp(2.0 * geometry.log_widths),
         )
-        V, scales, directions, squares = (asarray_like(one, like, dtype=like.dtype) for one in numbers)
-        return cls(V, _in_metric(V, scales, directions), scales, directions, squares)
+        return cls(*(asarray_like(one, like, dtype=like.dtype) for one in numbers))
 
-    def at(self, T: Array) -> tuple[Array, Array]:
-        """Values ``(n, m)`` at warped rows, and the rows in the metric, ``(n, d + r)``."""
-        xp, A = namespace(T), _in_metric(T, self.scales, self.directions)
-        K = A @ (2.0 * self.B).T
-        K -= xp.sum(A * A, axis=1)[:, None]
-        K -= xp.sum(self.B * self.B, axis=1)[None, :]
-        K *= 0.5 * self.squares
-        return xp.exp(xp.minimum(K, xp.zeros_like(K[:1, :1]))), A
+    def in_metric(self, T: Array) -> Array:
+        """Warped rows in the metric, their squared norms, and ones: shape ``(n, d + r + 2)``."""
+        xp = namespace(T)
+        A = xp.concat([T * self.scales, T @ self.directions], axis=1)
+        return xp.concat([A, xp.sum(A * A, axis=1)[:, None], xp.ones_like(A[:, :1])], axis=1)
 
+    @cached_property
+    def exponents(self) -> Array:
+        """What maps rows in the metric to the exponents: ``-s^2 |a - b|^2 / 2 = s^2 (a'b - |a|^2 / 2 - |b|^2 / 2)``."""
+        xp, B = namespace(self.vectors), self.in_metric(self.vectors)
+        norms, ones = B[:, -2:-1], B[:, -1:]
+        return (xp.concat([B[:, :-2], -0.5 * ones, -0.5 * norms], axis=1) * self.squares[:, None]).T
 
-def _in_metric(T: Array, scales: Array, directions: Array) -> Array:
-    return namespace(T).concat([T * scales, T @ directions], axis=1)
+    def at(self, A: Array) -> Array:
+        """Values ``(n, m)`` at rows in the metric."""
+        K = A @ self.exponents
+        return namespace(K).exp(K, out=K) if isinstance(K, np.ndarray) else namespace(K).exp(K)
 
 
 class Workspace:
@@ -193,7 +199,7 @@ class Rows:
 
     def blocks(self, columns: int) -> Iterator[slice]:
         """Blocks of rows for matrices of so many columns."""
-        return row_blocks(self.n, columns, like=self.T)
+        return row_blocks(self.n, columns, _BLOCK_ELEMENTS if on_host(self.T) else None, self.T)
 
     @cached_property
     def linear(self) -> Array:
@@ -242,7 +248,7 @@ def _weighted_blocks(rows: Rows, geometry: Geometry) -> Iterator[tuple[Array, Ar
 
 
 def _features(rows: Rows, units: Gaussians, T: Array) -> Array:
-    return namespace(T).concat([units.at(T)[0], T @ rows.linear], axis=1)
+    return namespace(T).concat([units.at(units.in_metric(T)), T @ rows.linear], axis=1)
 
 
 def features(rows: Rows, geometry: Geometry) -> Array:

@@ -30,7 +30,7 @@ The slopes :math:`\sigma` of a warp have a normal prior: :math:`J` has the term
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.core.gaussians import times_metric
 from fewkern.learn.geometry import Gaussians, Geometry, Host, Rows, Sums, ridge_of
 from fewkern.learn.policy import Policy
+from fewkern.learn.preparation import Cells
 
 # Largest leverage that is used: above it, a row's own value is nearly all that predicts it.
 MOST_LEVERAGE = 0.98
@@ -75,7 +76,8 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy, spectrum: Host | N
 def _leave_one_out(rows: Rows, geometry: Geometry, policy: Policy, chain: _Chain) -> tuple[float, float]:
     """The leave-one-out error, and its derivative in the ridge."""
     xp, room, m, p = namespace(rows.T), rows.workspace, geometry.size, rows.axes.shape[1]
-    K, A = chain.units.at(chain.T)
+    A = chain.units.in_metric(chain.T)
+    K = chain.units.at(A)
     F = room("features", m + p)
     F[:, :m], F[:, m:] = K, chain.T @ rows.linear
     F -= rows.mean(F)
@@ -120,7 +122,8 @@ def _generalized(rows: Rows, geometry: Geometry, policy: Policy, chain: _Chain, 
     squares = 0.0
     for part in rows.blocks(both.shape[0]):
         T = chain.T[part, :]
-        K, A = chain.units.at(T)
+        A = chain.units.in_metric(T)
+        K = chain.units.at(A)
         found = xp.concat([K, T @ rows.linear], axis=1) @ both + offset
         R = rows.Y[part, :] - found[:, :q]
         weighted = rows.weights[part][:, None] * R
@@ -133,66 +136,53 @@ def _generalized(rows: Rows, geometry: Geometry, policy: Policy, chain: _Chain, 
     return value, 2.0 * factor * float(xp.sum(Q * W)) + 2.0 * value / left * d_share
 
 
-@dataclass
-class _Sums:
-    """What blocks of rows add up to, in the gradient."""
-
-    vectors: Any = 0.0
-    """``N'A``, with ``N`` the gradient in the exponents and ``A`` the rows in the metric."""
-    norms: Any = 0.0
-    by_vector: Any = 0.0
-    squares: Any = 0.0
-    crossed: Any = 0.0
-    levels: Any = 0.0
-
-
 class _Chain:
     """The chain rule: from the gradient with respect to features, block after block, to that of the geometry."""
 
     def __init__(self, rows: Rows, geometry: Geometry) -> None:
         self.rows, self.geometry, self.warp = rows, geometry, geometry.warp
-        self.T = rows.warped(geometry.warp)
-        self.units = Gaussians.of(geometry, rows.T)
-        self.cells = None if self.warp is None else rows.cells or self.warp.cells(rows.T)
-        self.sums = _Sums()
+        self.T, self.units = rows.warped(geometry.warp), Gaussians.of(geometry, rows.T)
+        xp = namespace(rows.T)
+        # in one product, pulls and sums
+        self._vectors = xp.concat([self.units.vectors, xp.ones_like(self.units.vectors[:, :1])], axis=1)
+        self._cells = None if self.warp is None else rows.cells or self.warp.cells(rows.T)
+        self._sums: list[Any] = [0.0, 0.0, 0.0, 0.0]
 
     def pull(self, part: slice, K: Array, A: Array, DF: Array) -> None:
         """Take in a block: the values ``K`` of the Gaussians, the rows ``A`` in the metric, the gradient ``DF``.
 
-        Through K = exp(-s^2 |A'(t - v)|^2 / 2); ``K`` is overwritten.
+        With ``N`` the gradient in the exponents, over ``s^2``; ``K`` is overwritten.
         """
-        xp, m, T, sums = namespace(K), self.geometry.size, self.T[part, :], self.sums
+        m, T, units = self.geometry.size, self.T[part, :], self.units
+        d, r = T.shape[1], units.directions.shape[1]
         K *= DF[:, :m]
-        K *= self.units.squares
-        by_row, d = xp.sum(K, axis=1), T.shape[1]
-        sums.vectors = sums.vectors + K.T @ A
-        sums.norms = sums.norms + xp.sum(A * A, axis=1) @ K
-        sums.by_vector = sums.by_vector + xp.sum(K, axis=0)
-        sums.squares = sums.squares + by_row @ (T * T)
-        sums.crossed = sums.crossed + T.T @ (by_row[:, None] * A[:, d:])
-        if self.warp is not None:
-            pull = K @ self.units.V - by_row[:, None] * T
-            d_rows = times_metric(pull, self.units.scales, self.units.directions) + DF[:, m:] @ self.rows.linear.T
-            cells = replace(self.cells, place=self.cells.place[part, :], along=self.cells.along[part, :])
-            sums.levels = sums.levels + to_numpy(self.warp.d_levels(cells, d_rows))
+        K *= units.squares
+        pulled = K @ self._vectors
+        by_row = pulled[:, d:]
+        found: list[Any] = [K.T @ A, namespace(T).sum(by_row * T * T, axis=0), T.T @ (by_row * A[:, d : d + r]), 0.0]
+        if self.warp is not None and self._cells is not None:
+            pull = pulled[:, :d] - by_row * T
+            d_rows = times_metric(pull, units.scales, units.directions) + DF[:, m:] @ self.rows.linear.T
+            cells = Cells(self._cells.place[part, :], self._cells.along[part, :])
+            found[3] = to_numpy(self.warp.d_levels(cells, d_rows))
+        self._sums = [before + now for before, now in zip(self._sums, found)]
 
     def gradient(self, d_log_ridge: float) -> Geometry:
         """The gradient of all blocks."""
-        own, sums, geometry, warp = self.units, self.sums, self.geometry, self.warp
-        V, B, scales, U, squares = (to_numpy(x) for x in (own.V, own.B, own.scales, own.directions, own.squares))
-        NA, norms, by_vector, by_row_squares, crossed = (
-            to_numpy(x) for x in (sums.vectors, sums.norms, sums.by_vector, sums.squares, sums.crossed)
-        )
-        d = V.shape[1]
-        NT, NU, VU = NA[:, :d] / scales, NA[:, d:], B[:, d:]
-        # |A'(t - v)|^2 = |A't|^2 - 2 (A't)'(A'v) + |A'v|^2
-        distances = norms - 2.0 * np.sum(NA * B, axis=1) + by_vector * np.sum(B * B, axis=1)
+        units, geometry, warp, d_levels = self.units, self.geometry, self.warp, self._sums[3]
+        NA, by_row_squares, crossed = (to_numpy(one) for one in self._sums[:3])
+        B = to_numpy(units.in_metric(units.vectors))
+        V, scales, U = (to_numpy(one) for one in (units.vectors, units.scales, units.directions))
+        d, r = U.shape
+        norms, by_vector = NA[:, -2], NA[:, -1]  # sums over rows of N |A't|^2 and N
+        NT, NU, VU = NA[:, :d] / scales, NA[:, d : d + r], B[:, d : d + r]
+        distances = norms - 2.0 * np.sum(NA[:, :-2] * B[:, :-2], axis=1) + by_vector * B[:, -2]
         d_vectors = times_metric(NT - by_vector[:, None] * V, scales, U)
         d_scales = -(scales**2) * (by_row_squares - 2.0 * np.sum(NT * V, axis=0) + by_vector @ (V * V))
         d_directions = NT.T @ VU + V.T @ NU - crossed - V.T @ (by_vector[:, None] * VU)
         if warp is None:
             return Geometry(d_vectors, d_scales, -distances, d_directions, d_log_ridge)
         cells = warp.cells(geometry.vectors)
-        d_slopes = warp.d_log_slopes(sums.levels + warp.d_levels(cells, d_vectors))
+        d_slopes = warp.d_log_slopes(d_levels + warp.d_levels(cells, d_vectors))
         d_warp = replace(warp, log_slopes=d_slopes)
         return Geometry(warp.pulled(cells, d_vectors), d_scales, -distances, d_directions, d_log_ridge, d_warp)
