@@ -74,6 +74,8 @@ class Sizes:
     least: int = 1
     most: int | None = None
     """What was asked for. Smaller models are steps towards it, larger ones only teach."""
+    most_still: int | None = None
+    """Largest model of samples that may be taken; larger ones only teach."""
 
     @classmethod
     def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
@@ -95,9 +97,10 @@ class Sizes:
             ladder = sorted({max(1, top // 2), top})
         return cls(tuple(sorted(still)), tuple(ladder), 1, most)
 
-    def asked(self, size: int) -> bool:
-        """Whether a model of this size may be taken."""
-        return self.least <= size and (self.most is None or size <= self.most)
+    def asked(self, kind: Kind, size: int) -> bool:
+        """Whether a model of this kind and size may be taken."""
+        bounds = (self.most, self.most_still if kind is Kind.STILL else None)
+        return self.least <= size and all(bound is None or size <= bound for bound in bounds)
 
 
 def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
@@ -345,5 +348,5 @@ def _compare_fold(
 
     every = climb(fitted, start, sizes, policy, error)
     return {
-        candidate.key: (candidate, *judged(candidate.geometry)) for candidate in every if sizes.asked(candidate.size)
+        candidate.key: (candidate, *judged(candidate.geometry)) for candidate in every if sizes.asked(*candidate.key)
     }

@@ -101,7 +101,10 @@ class Gaussians:
     def at(self, A: Array) -> Array:
         """Values ``(n, m)`` at rows in the metric."""
         K = A @ self.exponents
-        return namespace(K).exp(K, out=K) if isinstance(K, np.ndarray) else namespace(K).exp(K)
+        if isinstance(K, np.ndarray):  # in place: fresh pages of memory would take longer than the exponentials
+            return np.exp(np.minimum(K, 0.0, out=K), out=K)
+        xp = namespace(K)
+        return xp.exp(xp.minimum(K, xp.zeros_like(K)))
 
 
 class Workspace:
@@ -221,14 +224,14 @@ class Sums:
     @classmethod
     def of(cls, rows: Rows, geometry: Geometry) -> Sums:
         """The sums, in blocks of rows: no matrix of all rows and features is made."""
-        blocks = _weighted_blocks(rows, geometry)
+        blocks, near = _weighted_blocks(rows, geometry)
         sums = reduce(
             lambda a, b: tuple(x + y for x, y in zip(a, b)), ((Z.T @ Z, Z.T @ Y, Z.T @ r) for Z, Y, r in blocks)
         )
         gram, cross, sums = (to_numpy(one) for one in sums)
-        mean = sums[:, 0] / rows.total
-        gram = gram - rows.total * np.outer(mean, mean)
-        return cls(gram, cross, mean)  # the targets are centred: so are the products with them
+        rest = sums[:, 0] / rows.total
+        gram = gram - rows.total * np.outer(rest, rest)
+        return cls(gram, cross, rest + near)  # the targets are centred: so are the products with them
 
     def solve(self, ridge: float) -> tuple[Host, Host]:
         """Coefficients of ridge regression, and the inverse of the shifted Gram matrix."""
@@ -238,13 +241,20 @@ class Sums:
         return inverse @ self.cross, inverse
 
 
-def _weighted_blocks(rows: Rows, geometry: Geometry) -> Iterator[tuple[Array, Array, Array]]:
-    """Blocks of features and of centred targets, each row times the root of its weight, and the roots."""
+def _weighted_blocks(rows: Rows, geometry: Geometry) -> tuple[Iterator[tuple[Array, Array, Array]], Host]:
+    """Blocks of features less a vector near their mean, of centred targets, and of ones, times the roots of the weights.
+
+    And that vector: the mean of the first block. Without it constant features would leave rounding errors.
+    """
     units, T = Gaussians.of(geometry, rows.T), rows.warped(geometry.warp)
-    for part in rows.blocks(geometry.size + len(rows.axes.T)):
-        Z = _features(rows, units, T[part, :])
-        Z *= rows.root[part, :]
-        yield Z, rows.weighted_targets[part, :], rows.root[part, :]
+    parts = list(rows.blocks(geometry.size + rows.axes.shape[1]))
+    near = namespace(T).mean(_features(rows, units, T[parts[0], :]), axis=0)
+
+    def weighted(part: slice) -> tuple[Array, Array, Array]:
+        root = rows.root[part, :]
+        return (_features(rows, units, T[part, :]) - near) * root, rows.weighted_targets[part, :], root
+
+    return map(weighted, parts), to_numpy(near)
 
 
 def _features(rows: Rows, units: Gaussians, T: Array) -> Array:

@@ -86,10 +86,10 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
     fixed = None if settings.n_vectors is None else min(settings.n_vectors, rows.n)
     sizes = Sizes.of(rows.n, rows.Y.shape[1], policy, fixed, most)
     if sizes.most is None and settings.prefer != "accurate":
-        sizes = replace(sizes, most=policy.still[-2])  # the largest model of samples only teaches
+        sizes = replace(sizes, most_still=policy.still[-2])  # the largest one only teaches
     folds = _folds(samples, policy)
     if not folds:
-        largest = max(size for size in sizes.still if sizes.asked(size))
+        largest = max(size for size in sizes.still if sizes.asked(Kind.STILL, size))
         candidate = still(rows, start, largest, policy)[1]
         return _learned(samples, preparation, rows, candidate, policy)
     comparison = compare(rows, folds, start, sizes, policy, step)
@@ -125,6 +125,9 @@ def _rows(samples: Samples, preparation: Preparation, warp: Warp, policy: Policy
     weights = weights * (samples.n / weights.sum())
     mean = weights @ Y / samples.n
     spread = np.sqrt(weights @ (Y - mean) ** 2 / samples.n)
+    if samples.codes is not None and Y.shape[1] > 1:  # a class of two rows must not rule all others
+        rare = policy.rare_share / Y.shape[1]
+        spread = np.maximum(spread, math.sqrt(rare * (1.0 - rare)))
     spread = np.where(spread > 0, spread, 1.0)
     rows = Rows(T, (Y - mean) / spread, weights, linear_axes(T, policy), samples.groups, warp.cells(T))
     return rows, (mean, spread)

@@ -12,6 +12,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from fewkern.arrays.sampling import column_order
 from fewkern.learn.geometry import Geometry, Rows, features
+from fewkern.learn.moves import move
 from fewkern.learn.objective import MOST_LEVERAGE
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Warp
@@ -71,7 +72,12 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
             candidate = Start(metric + math.log(scale), policy.ridges[0], seed)
             error, ridge = choose_ridge(rows, candidate.at(vectors), policy.ridges)
             found.append((error, replace(candidate, ridge=ridge)))
-    return min(found, key=lambda pair: pair[0])[1]
+    best = min(found, key=lambda pair: pair[0])[1]
+    if not policy.metric_steps:
+        return best
+    geometry, _ = best.geometry(rows, min(policy.still[1], rows.n // 2))
+    moved = move(rows, geometry, policy.metric_steps, policy, still=True)
+    return replace(best, log_scales=moved.log_scales)
 
 
 def _tree_metric(rows: Rows, trees: int, seed: int) -> Host:
