@@ -66,6 +66,20 @@ def test_units_and_the_order_of_columns_change_nothing(ring):
     np.testing.assert_allclose(turned.predict(X[:, ::-1]), model.predict(X), atol=0.05 * z.std())
 
 
+def test_the_sign_of_the_targets_and_the_names_of_classes_change_nothing(ring):
+    X, y, z = ring
+    model, mirrored = KernelRegressor().fit(X[:300], z[:300]), KernelRegressor().fit(X[:300], -z[:300])
+    np.testing.assert_allclose(mirrored.predict(X), -model.predict(X), atol=1e-8)
+    np.testing.assert_allclose(mirrored.held_out_error_, model.held_out_error_, rtol=1e-8)
+    one, other = KernelClassifier().fit(X[:300], y[:300]), KernelClassifier().fit(X[:300], 1 - y[:300])
+    np.testing.assert_allclose(other.predict_proba(X)[:, ::-1], one.predict_proba(X), atol=1e-8)
+    eight = np.digitize(z, np.quantile(z, np.arange(1, 8) / 8))
+    turn = np.array([5, 2, 7, 0, 4, 1, 3, 6])
+    one, other = KernelClassifier().fit(X[:300], eight[:300]), KernelClassifier().fit(X[:300], turn[eight[:300]])
+    assert other.n_vectors_ == one.n_vectors_
+    np.testing.assert_allclose(other.predict_proba(X)[:, turn], one.predict_proba(X), atol=1e-3)
+
+
 def test_float32_evaluation_is_within_a_thousandth_of_the_spread(ring):
     X = ring[0]
     z = np.sin(2 * X[:, 0]) + X[:, 1] ** 2  # without noise a ridge would go to zero

@@ -11,6 +11,10 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
 # Choices (length scale, vectors, ridge, how many) are made on at most this number of rows; coefficients come from all.
 SAMPLE_ROWS = 20_000
+# Numbers whose ranks are held at a time.
+_BLOCK_NUMBERS = 2**20
+# Distances of targets, in standard deviations, that agree to as many digits are equal.
+_TIE_DIGITS = 9
 # Rows to train on, and rows held out.
 Fold = tuple[Sequence[int], Sequence[int]]
 
@@ -56,24 +60,49 @@ def row_order(X: np.ndarray[Any, Any], Y: np.ndarray[Any, Any]) -> np.ndarray[An
     """Positions of the rows in an order that looks random, and that depends only on their values.
 
     So permuting a table changes neither folds nor draws nor trees, and a sorted table is nothing special. The order
-    looks at ranks only: it does not change with the units of a column either.
+    looks at ranks only: it does not change with the units of a column either. NaN is one value, above all others.
+
+    Targets matter only among rows that are equal in ``X``: the one nearest to the mean target of these comes first,
+    then the one nearest to the mean of all (of classes: the most frequent one). So the order does not change with the
+    sign of the targets or the names of classes, unless two unequal targets of equal rows are equally far from both.
     """
-    keys = sum((_rank_keys(X[:, a]) for a in range(X.shape[1])), np.zeros(X.shape[0]))
-    for c in range(Y.shape[1]):  # the targets break ties between equal rows
-        keys = keys + 0.5 * _rank_keys(Y[:, c])
-    return np.argsort(_rank_keys(keys), kind="stable")
+    keys = sum((_rank_keys(part).sum(axis=1) for part in _column_blocks(X)), np.zeros(len(X)))
+    if Y.shape[1] == 0 or len(np.unique(keys)) == len(keys):
+        return np.argsort(_rank_keys(keys[:, None])[:, 0], kind="stable")
+    place = np.unique(keys, return_inverse=True)[1].reshape(-1)
+    unit = np.where((spread := np.std(Y, axis=0)) > 0, spread, 1.0)
+    Z = (Y - Y.mean(axis=0)) / unit
+    sums = np.zeros((place.max() + 1, Y.shape[1]))
+    np.add.at(sums, place, Z)
+    own = Z - (sums / np.bincount(place)[:, None])[place]
+    ties = [np.round(np.einsum("ij,ij->i", A, A), _TIE_DIGITS) for A in (own, Z)]
+    return np.lexsort((*Z.T[::-1], ties[1], ties[0], _rank_keys(keys[:, None])[:, 0]))
 
 
 def column_order(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The same for the columns of rows that are in their order."""
-    place = row_keys(np.arange(X.shape[0]))
-    return np.argsort([float(_rank_keys(X[:, a]) @ place) for a in range(X.shape[1])], kind="stable")
+    place = row_keys(np.arange(len(X)))
+    return np.argsort(np.concatenate([place @ _rank_keys(part) for part in _column_blocks(X)]), kind="stable")
 
 
-def _rank_keys(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    ranks = np.unique(values, return_inverse=True)[1].reshape(-1)
+def _column_blocks(X: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """The columns in blocks, so that their ranks take no more memory than some copies of a million numbers."""
+    return np.array_split(X, max(1, min(X.shape[1], X.size // _BLOCK_NUMBERS)), axis=1)
+
+
+def _rank_keys(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A number that looks random for the rank of every value in its column, shape ``(n, d)``."""
+    columns = np.ascontiguousarray(X.T)
+    order = np.argsort(columns, axis=1)
+    ordered = np.take_along_axis(columns, order, axis=1)
+    rises = (ordered[:, 1:] != ordered[:, :-1]) & ~(np.isnan(ordered[:, 1:]) & np.isnan(ordered[:, :-1]))
+    ranks = np.zeros(columns.shape, dtype=np.int64)
+    np.cumsum(rises, axis=1, out=ranks[:, 1:])
     # multiples of 2^-32: their sums over columns are exact, in whatever order
-    return np.floor(row_keys(ranks) * 2.0**32) * 2.0**-32
+    keys = np.floor(row_keys(np.arange(len(X) + 1)) * 2.0**32) * 2.0**-32
+    found = np.empty(columns.shape)
+    np.put_along_axis(found, order, keys[ranks], axis=1)
+    return found.T
 
 
 def stratified_folds(codes: np.ndarray[Any, Any], count: int, seed: int | None = None) -> list[Fold]:

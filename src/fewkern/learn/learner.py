@@ -157,7 +157,8 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
         return []
     place = np.arange(n) % _FOLDS
     if samples.codes is not None:  # every class is dealt out in turn, and goes on where the one before ended
-        order = np.argsort(samples.codes, kind="stable")
+        _, first, codes = np.unique(samples.codes, return_index=True, return_inverse=True)
+        order = np.argsort(first[codes], kind="stable")  # in the order of their first rows: names must not matter
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n) % _FOLDS
     return [(np.flatnonzero(place != k)[: policy.search_rows], np.flatnonzero(place == k)) for k in range(count)]
