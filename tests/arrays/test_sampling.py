@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fewkern.arrays.sampling import column_order, row_keys, row_order, smallest_keys
+from fewkern.arrays.sampling import column_order, row_keys, row_order, smallest_keys, value_keys
 
 
 def test_keys_are_spread_evenly_and_belong_to_the_row():
@@ -50,3 +50,12 @@ def test_gaps_are_one_value():
     y = np.arange(5.0)[:, None]
     np.testing.assert_array_equal(row_order(X, y), row_order(filled, y))
     np.testing.assert_array_equal(column_order(X), column_order(filled))
+
+
+def test_keys_tell_every_two_rows_apart_but_equal_ones(rng):
+    X = np.stack(np.meshgrid(*[np.arange(4.0)] * 3), axis=-1).reshape(-1, 3)  # every permutation of every row is there
+    X = np.concatenate([X[rng.permutation(64)[:50]], [[0.0, 1.0, np.nan], [-0.0, 1.0, np.nan]]])
+    keys = value_keys(X)
+    assert len(np.unique(keys)) == 51
+    assert keys[-1] == keys[-2]
+    np.testing.assert_array_equal(value_keys(X[:, [2, 0, 1]]), keys)
