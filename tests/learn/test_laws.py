@@ -132,13 +132,16 @@ def test_weak_signals_are_kept(share):
 
 
 def test_a_rare_class_is_found():
-    rng = np.random.default_rng(902)
-    X, y = rng.standard_normal((21_500, 4)), (rng.random(21_500) < 0.01).astype(int)
-    X[y == 1] = 0.3 * X[y == 1] + [1.5, 1.5, 0, 0]
-    new = slice(1500, None)
-    ours, svc = KernelClassifier().fit(X[:1500], y[:1500]), SVC(C=10, gamma=0.3).fit(X[:1500], y[:1500])
-    recall = [float((model.predict(X[new])[y[new] == 1] == 1).mean()) for model in (ours, svc)]
-    assert recall[0] > 0.75 * recall[1]
+    recall = []
+    for seed in range(902, 905):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((21_500, 4)), (rng.random(21_500) < 0.01).astype(int)
+        X[y == 1] = 0.3 * X[y == 1] + [1.5, 1.5, 0, 0]
+        ours, svc = KernelClassifier().fit(X[:1500], y[:1500]), SVC(C=10, gamma=0.3).fit(X[:1500], y[:1500])
+        new = X[1500:][y[1500:] == 1]
+        recall.append([float(np.mean(model.predict(new) == 1)) for model in (ours, svc)])
+    ours, svc = np.mean(recall, axis=0)
+    assert ours > 0.75 * svc
 
 
 # what must not be claimed
@@ -197,9 +200,10 @@ def test_products_of_columns():
         X = np.random.default_rng(seed).integers(1, 6, size=(n, 4)).astype(float)
         return X, np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3])
 
-    model = KernelClassifier().fit(*scale(400, 0))
-    assert 1 - model.score(*scale(4000, 1)) < 0.03
-    assert (np.diff(model.basis_.preparation.values, axis=0) >= 0).all()  # the maps stay monotone
+    models = [KernelClassifier().fit(*scale(400, seed)) for seed in range(3)]
+    assert np.mean([1 - model.score(*scale(4000, 9)) for model in models]) < 0.03
+    for model in models:
+        assert (np.diff(model.basis_.preparation.values, axis=0) >= 0).all()  # the maps stay monotone
 
 
 def test_the_number_of_threads_changes_the_order_of_sums_only(ring):

@@ -94,6 +94,12 @@ def value_keys(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return keys
 
 
+def column_keys(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A whole number for every value that looks random, shape ``(n, d)``: its column and its rank there."""
+    ranks = np.concatenate(list(_mixed_ranks(X)))
+    return np.asarray(_mixed(ranks + _mixed(np.arange(len(ranks), dtype=np.uint64))[:, None]).T)
+
+
 def column_order(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """An order of the columns of rows that are in their order, which depends only on their values."""
     place = _mixed(np.arange(len(X), dtype=np.uint64))

@@ -25,6 +25,7 @@ from fewkern.learn.compare import (
     taught_rows,
     teacher_of,
 )
+from fewkern.learn.copies import copies
 from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import Warp, fit_preparation
@@ -161,6 +162,7 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
         order = np.argsort(first[codes], kind="stable")  # in the order of their first rows: names must not matter
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n) % _FOLDS
+    place = place[copies(samples.X.astype(np.float64))]  # rows that are equal in all columns are held out together
     return [(np.flatnonzero(place != k)[: policy.search_rows], np.flatnonzero(place == k)) for k in range(count)]
 
 
