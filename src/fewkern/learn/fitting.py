@@ -354,6 +354,8 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
     def merge(self, other: Self) -> Self:
         """A model that has learned from the batches of both; they must have the same vectors and classes.
 
+        The ridge is that of this model: merging predicts what ``partial_fit`` of the other's batches would.
+
         Rows that both have learned count twice: those of a fit that both began with, for example. :meth:`forget` takes
         them out once.
         """
