@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fewkern.arrays.sampling import column_order, row_keys, row_order, smallest_keys, value_keys
+from fewkern.arrays.sampling import column_order, grouped_folds, row_keys, row_order, smallest_keys, value_keys
 
 
 def test_keys_are_spread_evenly_and_belong_to_the_row():
@@ -59,3 +59,8 @@ def test_keys_tell_every_two_rows_apart_but_equal_ones(rng):
     assert len(np.unique(keys)) == 51
     assert keys[-1] == keys[-2]
     np.testing.assert_array_equal(value_keys(X[:, [2, 0, 1]]), keys)
+
+
+def test_groups_are_dealt_where_every_class_has_fewer_rows_than_there_are_folds():
+    folds = grouped_folds(np.array([0, 1, 2, 0]), np.array([0, 1, 2, 3]), 3)
+    assert sorted(sorted(held) for _, held in folds) == [[0, 3], [1], [2]]

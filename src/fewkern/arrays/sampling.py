@@ -166,7 +166,7 @@ def grouped_folds(
     count = min(count, len(np.unique(groups)))
     if count < 2:
         return []
-    if codes is None:
+    if codes is None or np.bincount(codes).max() < count:  # no class is in every fold
         splits = GroupKFold(count).split(groups, groups=groups)
     else:
         with warnings.catch_warnings():

@@ -60,7 +60,8 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
         return fitted
     ridge, held_out, begin = best
     Z, weights = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64), to_numpy(found.samples.weights)
-    coefficients = fit_logistic(Z, own, weights, ridge, begin)
+    start = begin if len(begin[0]) == Z.shape[1] else None  # a fold of few rows has fewer vectors
+    coefficients = fit_logistic(Z, own, weights, ridge, start)
     like = population.sample.weights
     expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in coefficients))
     return replace(fitted, expansion=expansion, held_out=held_out, loss="logistic")
