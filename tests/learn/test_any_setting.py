@@ -58,7 +58,7 @@ def answers(model, X, y, labels):
         try:
             model.fit(X, y, **labels)
         except ValueError as error:
-            assert type(model).__name__ in str(error) or "minimum of" in str(error)
+            assert type(model).__name__ in str(error) or "minimum of" in str(error)  # noqa: PT017
             return False
         found = model.predict_proba(X) if isinstance(model, KernelClassifier) else model.predict(X)
         assert np.isfinite(found).all()
