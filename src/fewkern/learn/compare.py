@@ -218,7 +218,8 @@ def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.rand
     K = geometry.columns(T) * np.exp(2.0 * geometry.log_widths)
     squares = np.exp(2.0 * geometry.log_scales)
     slopes = []
-    for output in range(min(W.shape[1], _GRADIENT_OUTPUTS)):
+    # those that vary most: which outputs these are must not depend on the names of classes
+    for output in np.argsort(-np.linalg.norm(W[: geometry.size], axis=0), kind="stable")[:_GRADIENT_OUTPUTS]:
         A = K * W[: geometry.size, output]
         slopes.append((A @ V - A.sum(axis=1)[:, None] * T) * squares)
     strengths, axes = leading_axes(np.concatenate(slopes), policy.directions)

@@ -29,6 +29,7 @@ from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
 from fewkern.learn.compare import Kind
+from fewkern.learn.copies import without_copies
 from fewkern.learn.learner import Learned, Settings, learn
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import fit_preparation, with_open_ends
@@ -43,6 +44,8 @@ PARAMETERS = constraints("max_vectors", "prefer", "random_state", "verbose", n_v
 
 # Largest number of vectors for the novelty: more than 20 hardly matter, and files hold them beside the model's own.
 _MOST_FOR_NOVELTY = 80
+# Share of the rows that are copies of others, above which a warning says so.
+_MANY_COPIES = 0.05
 # More vectors pay if the last ones lowered the error by more than this many standard errors of the fall.
 _CLEAR = 2.0
 
@@ -63,6 +66,8 @@ class Fitted:
     learned: Learned | None = None
     loss: str = "squared"
     """What the coefficients minimize."""
+    copies: int = 0
+    """Rows of the sample that are copies of others."""
 
     @property
     def basis(self) -> Basis:
@@ -83,6 +88,14 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
     fitted = _fit_dense(estimator, population, samples)
     if fitted.learned is not None:
         _warn_open_end(estimator, fitted.learned, samples.n)
+    if fitted.copies > _MANY_COPIES * samples.n:
+        warnings.warn(
+            f"{type(estimator).__name__}: {fitted.copies} of {samples.n} rows are copies of others, equal in all "
+            "columns and in y. They count as one row with the sum of their weights; n_copies_ is their number. Drop "
+            "them, and pass sample_weight if they mean one.",
+            UserWarning,
+            stacklevel=4,
+        )
     return fitted
 
 
@@ -94,7 +107,8 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
-    some = samples.drawn(policy.search_rows).on_host()
+    distinct = without_copies(samples.on_host())
+    some = distinct.drawn(policy.search_rows)
     settings = Settings(
         estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
     )
@@ -110,7 +124,8 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
         novelty = _novelty(found, basis, policy)
         background = Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights))
     sums = _sums(population, basis.like(samples.X), found.ridge)
-    return Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
+    fitted = Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
+    return replace(fitted, copies=samples.n - distinct.n)
 
 
 def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
@@ -224,7 +239,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _keep_choices(self, fitted: Fitted) -> None:
         self.path_, self.origin_, self.novelty_ = fitted.path, fitted.origin, fitted.novelty
-        self.background_ = fitted.background
+        self.background_, self.n_copies_ = fitted.background, fitted.copies
 
     def _keep_function(self, sums: Sums, expansion: GaussianExpansion | KernelExpansion) -> None:
         self.alpha_, self.basis_, self.expansion_ = sums.alpha, sums.basis, expansion
@@ -243,6 +258,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
             return before.with_batch(samples)
         if basis is not None:
             self.novelty_, self.path_, self.background_, self.origin_ = None, None, None, "given"
+            self.n_copies_ = 0
             return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples)
         fitted = fit_population(self, samples)
         self._keep_choices(fitted)
@@ -337,6 +353,8 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
 
     def merge(self, other: Self) -> Self:
         """A model that has learned from the batches of both; they must have the same vectors and classes.
+
+        The ridge is that of this model: merging predicts what ``partial_fit`` of the other's batches would.
 
         Rows that both have learned count twice: those of a fit that both began with, for example. :meth:`forget` takes
         them out once.

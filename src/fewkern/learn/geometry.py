@@ -242,9 +242,10 @@ class Sums:
 
 
 def _weighted_blocks(rows: Rows, geometry: Geometry) -> tuple[Iterator[tuple[Array, Array, Array]], Host]:
-    """Blocks of features less a vector near their mean, of centred targets, and of ones, times the roots of the weights.
+    """Blocks of features less a vector near their mean, of centred targets, and of ones; and that vector.
 
-    And that vector: the mean of the first block. Without it constant features would leave rounding errors.
+    It is the mean of the first block: without it constant features would leave rounding errors. All are multiplied by
+    the roots of the weights.
     """
     units, T = Gaussians.of(geometry, rows.T), rows.warped(geometry.warp)
     parts = list(rows.blocks(geometry.size + rows.axes.shape[1]))

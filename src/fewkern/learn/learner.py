@@ -25,6 +25,7 @@ from fewkern.learn.compare import (
     taught_rows,
     teacher_of,
 )
+from fewkern.learn.copies import copies
 from fewkern.learn.geometry import Geometry, Rows, coefficients, values
 from fewkern.learn.moves import move
 from fewkern.learn.policy import POLICY, Policy
@@ -158,9 +159,11 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
         return []
     place = np.arange(n) % _FOLDS
     if samples.codes is not None:  # every class is dealt out in turn, and goes on where the one before ended
-        order = np.argsort(samples.codes, kind="stable")
+        _, first, codes = np.unique(samples.codes, return_index=True, return_inverse=True)
+        order = np.argsort(first[codes], kind="stable")  # in the order of their first rows: names must not matter
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n) % _FOLDS
+    place = place[copies(samples.X.astype(np.float64))]  # rows that are equal in all columns are held out together
     return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
 
 

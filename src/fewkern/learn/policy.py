@@ -29,7 +29,8 @@ class Policy:
     metric_steps: int = 8
     """Steps that move the inverse widths of the columns alone, from the best start (section 2)."""
     rare_share: float = 0.2
-    """Share of the rows, over that of a class on average, below which a class counts no more in the search (section 5)."""
+    """Share of a class, over that of a class on average, below which its rows count no more in the search (section
+    5): a class of two rows would rule all others."""
     trees: int = 20
     """Extremely randomized trees behind the second metric (section 2). 15 to 40 have the same error."""
     linear_scale: float = 0.3
