@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.learn.geometry import Geometry, Rows, coefficients, values
+from fewkern.learn.geometry import Geometry, Rows, coefficients, divided, values
 from fewkern.learn.moves import move
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import ROUNDING, Start, choose_ridge
@@ -195,7 +195,8 @@ def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.rand
     some = rng.choice(rows.n, min(max(_ROWS_PER_VECTOR * count, _LEAST_ROWS), rows.n), False, chance / chance.sum())
     part = rows.take(some)
     T = part.warped(geometry.warp)
-    K = replace(geometry, vectors=part.T, log_widths=np.zeros(len(some))).columns(T)
+    V = part.as_vectors(geometry.warp)
+    K = replace(geometry, vectors=V, log_widths=np.zeros(len(some))).columns(T)
     left = 1.0 - np.clip(geometry.columns(T).max(axis=1) ** 2, 0.0, 0.99)
     factor, chosen = np.zeros((len(some), count)), []
     for j in range(min(count, len(some))):
@@ -207,7 +208,7 @@ def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.rand
         left = np.maximum(np.minimum(left, unexplained), ROUNDING)
         left[chosen] = -1.0
     widths = np.concatenate([geometry.log_widths, np.full(len(chosen), np.median(geometry.log_widths))])
-    return replace(geometry, vectors=np.concatenate([geometry.vectors, part.T[chosen]]), log_widths=widths)
+    return replace(geometry, vectors=np.concatenate([geometry.vectors, V[chosen]]), log_widths=widths)
 
 
 def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.random.Generator) -> Geometry:
@@ -318,7 +319,8 @@ def compare(
     """All candidates on all folds."""
     found = []
     for fitted, held in folds:
-        found.append(_compare_fold(rows.take(fitted), rows.take(held), start, sizes, policy))
+        (some, others), warp = divided(rows, start.warp, fitted, held)
+        found.append(_compare_fold(some, others, replace(start, warp=warp), sizes, policy))
         step(len(found))
     keys = [key for key in found[0] if all(key in fold for fold in found)]
     candidates = {key: [fold[key][0] for fold in found] for key in keys}

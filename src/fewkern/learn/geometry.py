@@ -14,6 +14,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import inverse_psd
 from fewkern.arrays.namespace import Array, asarray_like, namespace, on_host, take_rows, to_numpy
 from fewkern.core.gaussians import GaussianBasis, Preparation
+from fewkern.learn.levels import Scores
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Cells, Warp
 
@@ -133,7 +134,9 @@ class Rows:
     """The linear features are ``T @ axes``, shape ``(d, p)``."""
     groups: Host | None = None
     cells: Cells | None = None
-    """Positions of the rows between the knots of a warp."""
+    """Where the rows are in the tables of a warp."""
+    scores: Scores | None = None
+    """What positions of levels are means of, where there are categories; on the host."""
 
     @property
     def n(self) -> int:
@@ -176,7 +179,7 @@ class Rows:
         def taken(array: Array) -> Array:
             return array[part, ...] if isinstance(part, slice) else take_rows(array, asarray_like(part, array))
 
-        cells, groups = self.cells, self.groups
+        cells, groups, scores = self.cells, self.groups, self.scores
         return Rows(
             taken(self.T),
             taken(self.Y),
@@ -184,6 +187,7 @@ class Rows:
             self.axes,
             None if groups is None else groups[part],
             None if cells is None else Cells(taken(cells.place), taken(cells.along)),
+            None if scores is None else scores.take(part),
         )
 
     def first(self, count: int) -> Rows:
@@ -198,7 +202,15 @@ class Rows:
         """The prepared rows as the Gaussians see them."""
         if warp is None:
             return self.T
+        warp = warp.like(self.T)
         return warp.at(self.T, self.cells or warp.cells(self.T))
+
+    def as_vectors(self, warp: Warp | None) -> Array:
+        """Vectors that the Gaussians see where the rows are."""
+        if warp is None:
+            return self.T
+        warp = warp.like(self.T)
+        return warp.as_vectors(self.T, self.cells or warp.cells(self.T))
 
     def blocks(self, columns: int) -> Iterator[slice]:
         """Blocks of rows for matrices of so many columns."""
@@ -208,6 +220,21 @@ class Rows:
     def linear(self) -> Array:
         """The axes of the linear features, where the rows are."""
         return asarray_like(self.axes, self.T, dtype=self.T.dtype)
+
+
+def divided(rows: Rows, warp: Warp | None, fitted: Any, held: Any) -> tuple[tuple[Rows, Rows], Warp | None]:
+    """Two parts of the rows, and a warp that begins with what the first part says of the levels of categories.
+
+    Positions of levels are means of targets: those of rows held out must not be among them.
+    """
+    parts = rows.take(fitted), rows.take(held)
+    if rows.scores is None or warp is None:
+        return parts, warp
+    assert parts[0].scores is not None
+    positions = parts[0].scores.positions(parts[0].weights)
+    own = [replace(part, T=part.scores.put(part.T, positions)) for part in parts if part.scores is not None]
+    starts = np.concatenate([positions, warp.starts[len(positions) :]])
+    return (own[0], own[1]), replace(warp, starts=starts)
 
 
 @dataclass(frozen=True)

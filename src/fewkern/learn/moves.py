@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -69,9 +68,9 @@ def _units(geometry: Geometry, still: bool) -> Host:
 
 def _arrays(geometry: Geometry) -> list[Host]:
     """Everything that moves."""
-    slopes = np.zeros(0) if geometry.warp is None else geometry.warp.log_slopes
+    changes = np.zeros(0) if geometry.warp is None else geometry.warp.parameters
     gaussian = geometry.vectors, geometry.log_scales, geometry.log_widths, geometry.directions
-    return [*gaussian, slopes, np.array([geometry.log_ridge])]
+    return [*gaussian, changes, np.array([geometry.log_ridge])]
 
 
 def _packed(arrays: list[Host]) -> Host:
@@ -81,6 +80,6 @@ def _packed(arrays: list[Host]) -> Host:
 def _unpacked(x: Host, like: Geometry) -> Geometry:
     old = _arrays(like)
     parts = np.split(x, np.cumsum([array.size for array in old])[:-1])
-    vectors, scales, widths, directions, slopes, ridge = (part.reshape(a.shape) for part, a in zip(parts, old))
-    warp = None if like.warp is None else replace(like.warp, log_slopes=slopes)
+    vectors, scales, widths, directions, changes, ridge = (part.reshape(a.shape) for part, a in zip(parts, old))
+    warp = None if like.warp is None else like.warp.moved(changes)
     return Geometry(vectors, scales, widths, directions, float(ridge[0]), warp)

@@ -23,8 +23,8 @@ eigenvalues :math:`e_k` of :math:`F^T F` are those where a search begins. Then
 
 which takes one product of :math:`n m^2` flops, the Gram matrix, where the former takes six; and rows come in blocks.
 
-The slopes :math:`\sigma` of a warp have a normal prior: :math:`J` has the term
-:math:`\tfrac{\tau q}{n} \sum (\log \sigma)^2` in addition, ``q`` being the number of targets.
+The parameters :math:`\theta` of a warp have a normal prior: :math:`J` has the term
+:math:`\tfrac{\tau q}{n} \sum \theta^2` in addition, ``q`` being the number of targets.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
 from fewkern.core.gaussians import times_metric
 from fewkern.learn.geometry import Gaussians, Geometry, Host, Rows, Sums, ridge_of
 from fewkern.learn.policy import Policy
-from fewkern.learn.preparation import Cells
 
 # Largest leverage that is used: above it, a row's own value is nearly all that predicts it.
 MOST_LEVERAGE = 0.98
@@ -66,10 +65,9 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy, spectrum: Host | N
         value, d_ridge = _generalized(rows, geometry, policy, chain, spectrum)
     gradient = chain.gradient(math.exp(geometry.log_ridge) * rows.total * d_ridge)
     if geometry.warp is not None and gradient.warp is not None:
-        slopes, stiffness = geometry.warp.log_slopes, policy.stiffness * rows.Y.shape[1] / rows.n
-        value += stiffness * float(np.sum(slopes**2))
-        d_slopes = gradient.warp.log_slopes + 2.0 * stiffness * slopes
-        gradient = replace(gradient, warp=replace(geometry.warp, log_slopes=d_slopes))
+        learned, stiffness = geometry.warp.parameters, policy.stiffness * rows.Y.shape[1] / rows.n
+        value += stiffness * float(np.sum(learned**2))
+        gradient = replace(gradient, warp=geometry.warp.moved(gradient.warp.parameters + 2.0 * stiffness * learned))
     return value, gradient
 
 
@@ -145,8 +143,8 @@ class _Chain:
         xp = namespace(rows.T)
         # in one product, pulls and sums
         self._vectors = xp.concat([self.units.vectors, xp.ones_like(self.units.vectors[:, :1])], axis=1)
-        self._cells = None if self.warp is None else rows.cells or self.warp.cells(rows.T)
-        self._sums: list[Any] = [0.0, 0.0, 0.0, 0.0]
+        self._d_rows = None if self.warp is None else xp.empty_like(rows.T)
+        self._sums: list[Any] = [0.0, 0.0, 0.0]
 
     def pull(self, part: slice, K: Array, A: Array, DF: Array) -> None:
         """Take in a block: the values ``K`` of the Gaussians, the rows ``A`` in the metric, the gradient ``DF``.
@@ -159,18 +157,17 @@ class _Chain:
         K *= units.squares
         pulled = K @ self._vectors
         by_row = pulled[:, d:]
-        found: list[Any] = [K.T @ A, namespace(T).sum(by_row * T * T, axis=0), T.T @ (by_row * A[:, d : d + r]), 0.0]
-        if self.warp is not None and self._cells is not None:
+        found = K.T @ A, namespace(T).sum(by_row * T * T, axis=0), T.T @ (by_row * A[:, d : d + r])
+        self._sums = [before + now for before, now in zip(self._sums, found)]
+        if self._d_rows is not None:
             pull = pulled[:, :d] - by_row * T
             d_rows = times_metric(pull, units.scales, units.directions) + DF[:, m:] @ self.rows.linear.T
-            cells = Cells(self._cells.place[part, :], self._cells.along[part, :])
-            found[3] = to_numpy(self.warp.d_levels(cells, d_rows))
-        self._sums = [before + now for before, now in zip(self._sums, found)]
+            self._d_rows[part, :] = d_rows
 
     def gradient(self, d_log_ridge: float) -> Geometry:
         """The gradient of all blocks."""
-        units, geometry, warp, d_levels = self.units, self.geometry, self.warp, self._sums[3]
-        NA, by_row_squares, crossed = (to_numpy(one) for one in self._sums[:3])
+        units, geometry, warp = self.units, self.geometry, self.warp
+        NA, by_row_squares, crossed = (to_numpy(one) for one in self._sums)
         B = to_numpy(units.in_metric(units.vectors))
         V, scales, U = (to_numpy(one) for one in (units.vectors, units.scales, units.directions))
         d, r = U.shape
@@ -182,7 +179,7 @@ class _Chain:
         d_directions = NT.T @ VU + V.T @ NU - crossed - V.T @ (by_vector[:, None] * VU)
         if warp is None:
             return Geometry(d_vectors, d_scales, -distances, d_directions, d_log_ridge)
-        cells = warp.cells(geometry.vectors)
-        d_slopes = warp.d_log_slopes(d_levels + warp.d_levels(cells, d_vectors))
-        d_warp = replace(warp, log_slopes=d_slopes)
+        there, cells = warp.like(self.T), warp.cells(geometry.vectors)
+        d_parameters = there.gradient(self.rows.cells or there.cells(self.rows.T), self._d_rows)
+        d_warp = warp.moved(to_numpy(d_parameters) + warp.gradient(cells, d_vectors))
         return Geometry(warp.pulled(cells, d_vectors), d_scales, -distances, d_directions, d_log_ridge, d_warp)

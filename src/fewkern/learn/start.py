@@ -48,6 +48,12 @@ class Start:
         place = pivots(rows.T, size, np.exp(self.log_scales), self.seed)
         return self.at(rows.T[place]), place
 
+    def on_all_rows(self, geometry: Geometry) -> Geometry:
+        """A geometry that some rows found, with levels that begin where all rows have them."""
+        if geometry.warp is None or self.warp is None:
+            return geometry
+        return replace(geometry, warp=geometry.warp.based(self.warp))
+
     def at(self, vectors: Host) -> Geometry:
         """The geometry with these vectors."""
         none = np.zeros((vectors.shape[1], 0))
