@@ -97,15 +97,20 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
     return knots, np.clip((values - mean) / (spread if spread > 0 else 1.0), -furthest, furthest)
 
 
+def _mid_levels(weights: Host) -> Host:
+    """Share of all weight up to the middle of every value's."""
+    levels = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
+    # next to no weight at an end is not none: the normal score there is finite
+    return np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
+
+
 class _Scale:
     """Quantiles of a column, with its centre, spread and tails."""
 
     def __init__(self, x: Host, weights: Host) -> None:
         order = np.argsort(x, kind="stable")
-        self.ordered, w = x[order], weights[order].astype(np.float64)
-        levels = (np.cumsum(w) - 0.5 * w) / w.sum()
-        # next to no weight at an end is not none: the normal score there is finite
-        self.levels = np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
+        self.ordered, self.weights = x[order], weights[order].astype(np.float64)
+        self.levels = _mid_levels(self.weights)
         self.low, self.first, self.centre, self.third, self.high = self.quantiles(
             np.array([0.01, 0.25, 0.5, 0.75, 0.99])
         )
@@ -120,17 +125,21 @@ class _Scale:
     def normal_scores(self, count: int) -> tuple[Host, Host]:
         """``count`` knots at the quantiles of a normal distribution and two at the extremes, and the scores there.
 
-        Without the extremes the map would be flat beyond the outermost quantiles, and a linear function of the column
-        could not be learned there.
+        A value counts for no more than one knot in quantiles: where most rows have one value, the others tell rows
+        apart. Without the extremes the map would be flat beyond the outermost quantiles, and a linear function of the
+        column could not be learned there.
         """
+        values, first = np.unique(self.ordered, return_index=True)
+        masses = np.minimum(np.add.reduceat(self.weights, first), self.weights.sum() / count)
+        levels = _mid_levels(masses)
         scores = np.linspace(-_OUTERMOST, _OUTERMOST, count)
-        knots, place = np.unique(self.quantiles(ndtr(scores)), return_inverse=True)
+        knots, place = np.unique(np.interp(ndtr(scores), levels, values), return_inverse=True)
         normal = np.bincount(place.reshape(-1), weights=scores) / np.bincount(place.reshape(-1))
-        low, high = self.ordered[0], self.ordered[-1]
+        low, high = values[0], values[-1]
         if low < knots[0]:
-            knots, normal = np.append(low, knots), np.append(min(ndtri(self.levels[0]), normal[0]), normal)
+            knots, normal = np.append(low, knots), np.append(min(ndtri(levels[0]), normal[0]), normal)
         if high > knots[-1]:
-            knots, normal = np.append(knots, high), np.append(normal, max(ndtri(self.levels[-1]), normal[-1]))
+            knots, normal = np.append(knots, high), np.append(normal, max(ndtri(levels[-1]), normal[-1]))
         return knots, normal
 
     def bent(self, x: Host) -> Host:
