@@ -19,6 +19,7 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import CallbackSupportMixin
 from fewkern.base import CONSTRAINTS, BudgetWarning, constraints, explain, kept_importances
+from fewkern.core.components import ComponentPreparation
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background
@@ -29,6 +30,7 @@ from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
 from fewkern.learn.compare import Kind
+from fewkern.learn.components import find_components, is_wide
 from fewkern.learn.learner import Learned, Settings, learn
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import fit_preparation, with_open_ends
@@ -63,11 +65,25 @@ class Fitted:
     learned: Learned | None = None
     loss: str = "squared"
     """What the coefficients minimize."""
+    rows: Samples | None = None
+    """All rows, where the function sees components: as regressions see them that were fitted to other rows."""
 
     @property
     def basis(self) -> Basis:
         """Vectors and features, where the rows are."""
         return self.sums.basis
+
+    def behind(self, matrix: np.ndarray[Any, Any]) -> Fitted:
+        """The same function of all columns, of which the ``matrix`` makes the components that it sees."""
+
+        def moved(value: Any) -> Any:
+            return replace(value, preparation=ComponentPreparation.of(value.preparation, matrix))
+
+        assert isinstance(self.expansion, GaussianExpansion)
+        expansion = replace(self.expansion, basis=moved(self.expansion.basis))
+        sums = replace(self.sums, basis=moved(self.sums.basis))
+        novelty = None if self.novelty is None else moved(self.novelty)
+        return replace(self, expansion=expansion, sums=sums, novelty=novelty, background=None)
 
 
 def policy_of(estimator: Any) -> Policy:
@@ -77,10 +93,15 @@ def policy_of(estimator: Any) -> Policy:
 
 def fit_population(estimator: Any, population: Population) -> Fitted:
     """Choose vectors on a sample of the rows, and take the coefficients from all."""
-    samples = with_targets(population.sample)
-    if is_sparse(samples.X):
-        return _fit_sparse(estimator, population, samples)
+    samples, matrix = with_targets(population.sample), None
+    if isinstance(population, Samples) and is_sparse(samples.X):
+        policy = policy_of(estimator).sparse
+        if is_wide(samples.X, samples.n_outputs, policy):
+            matrix, population = find_components(with_targets(population), policy)
+            samples = population.sample
     fitted = _fit_dense(estimator, population, samples)
+    if matrix is not None:
+        fitted = replace(fitted.behind(matrix), rows=population)
     if fitted.learned is not None:
         _warn_open_end(estimator, fitted.learned, samples.n)
     return fitted
@@ -95,6 +116,8 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
     """
     policy = policy_of(estimator)
     some = samples.drawn(2 * policy.search_rows).on_host()
+    if is_sparse(some.X):
+        some = replace(some, X=some.X.toarray())
     settings = Settings(
         estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
     )
@@ -170,16 +193,6 @@ def _warn_open_end(estimator: Any, found: Learned, n: int) -> None:
             BudgetWarning,
             stacklevel=5,
         )
-
-
-def _fit_sparse(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
-    found = search_model(estimator, samples, Gaussian(), "auto")
-    basis = samples.original(found.basis)
-    alpha = found.ridge / float(namespace(samples.weights).sum(samples.weights))
-    held_out = nested_values(samples, found) or Sums.of(basis, alpha, samples).left_out(samples)
-    sums, novelty = _sums(population, basis, alpha), novelty_of(samples, found.selection, basis)
-    return Fitted(sums.expansion(), sums, held_out, novelty, found.path, str(Kind.STILL))
 
 
 class LearningEstimator(CallbackSupportMixin, BaseEstimator):
