@@ -308,8 +308,9 @@ def compare(
 ) -> Comparison:
     """All candidates on all folds."""
     found = []
-    for fitted, held in folds:
-        found.append(_compare_fold(rows.take(fitted), rows.take(held), start, sizes, policy))
+    for k, (fitted, held) in enumerate(folds):
+        own = rows.of_fold(k)
+        found.append(_compare_fold(own.take(fitted), own.take(held), start, sizes, policy))
         step(len(found))
     keys = [key for key in found[0] if all(key in fold for fold in found)]
     candidates = {key: [fold[key][0] for fold in found] for key in keys}

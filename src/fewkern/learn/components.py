@@ -38,8 +38,30 @@ def is_wide(X: Any, n_outputs: int, policy: SparsePolicy) -> bool:
     return int(X.shape[1]) > policy.dense_columns + n_outputs
 
 
-def find_components(samples: Samples, policy: SparsePolicy) -> tuple[Host, Samples]:
-    """The matrix ``P``, of shape ``(d, c)``, and the samples with components in place of the columns.
+@dataclass(frozen=True)
+class Components:
+    """The components of some rows, and the regressions behind the last of them."""
+
+    matrix: Host
+    """``P``, of shape ``(d, c)``."""
+    samples: Samples
+    """The samples with components in place of the columns; predictions are those of regressions on other rows."""
+    problem: _Problem
+    ridge: float
+    shift: Host
+    """Predictions for the mean row."""
+
+    def without(self, rows: Host) -> Samples:
+        """The same samples as they look to those who have not seen the targets of these ``rows`` of the table."""
+        out = np.isin(self.samples.rows, rows)
+        linear = self.problem.left_out(self.ridge, self.problem.Y, out) + self.shift
+        X = self.samples.X.copy()
+        X[:, X.shape[1] - linear.shape[1] :] = linear
+        return replace(self.samples, X=X)
+
+
+def find_components(samples: Samples, policy: SparsePolicy) -> Components:
+    """The components of all samples.
 
     Units of the columns, strength and singular vectors are those of at most ``SAMPLE_ROWS`` rows; the regressions see
     all. Cost: some thirty passes of conjugate gradients over the rows and a few for the singular vectors. Memory: two
@@ -49,12 +71,12 @@ def find_components(samples: Samples, policy: SparsePolicy) -> tuple[Host, Sampl
     some = _Problem.of(samples.sample)
     units, ridge = _settings(some, policy)
     V = _leading(some.in_units(units), policy.components)
-    every = some if some.n == samples.n else _Problem.of(samples)
-    linear, left_out = every.in_units(units).regression(ridge)
-    matrix = np.concatenate([V, linear], axis=1) / units[:, None]
-    Z = np.concatenate([samples.X @ (V / units[:, None]), left_out], axis=1)
-    dtype = samples.X.dtype
-    return matrix.astype(dtype), replace(samples, X=Z.astype(dtype))
+    every = (some if some.n == samples.n else _Problem.of(samples)).in_units(units)
+    W = _coefficients(every.X, every.Y, every.weights, ridge)
+    shift, dtype = every.mean @ W, samples.X.dtype
+    matrix = np.concatenate([V, W], axis=1) / units[:, None]
+    Z = np.concatenate([every.X @ V, every.left_out(ridge, every.Y) + shift], axis=1)
+    return Components(matrix.astype(dtype), replace(samples, X=Z.astype(dtype)), every, ridge, shift)
 
 
 def _sorted(X: Any) -> Any:
@@ -103,20 +125,20 @@ class _Problem:
         X.data = X.data / units[X.indices]
         return replace(self, X=X)
 
-    def left_out(self, ridge: float, Y: Host) -> Host:
-        """Predictions for every row, less those for the mean row, by the regression on the rows of other folds."""
-        values, mean = np.zeros(Y.shape), self.mean
-        for k in np.unique(self.fold):
-            out = self.fold == k
-            if not out.all():
-                W = _coefficients(self.X[~out], Y[~out], self.weights[~out], ridge)
-                values[out] = self.X[out] @ W - mean @ W
-        return values
+    def left_out(self, ridge: float, Y: Host, out: Host | None = None) -> Host:
+        """Predictions for every row, less those for the mean row, by the regression on the rows of other folds.
 
-    def regression(self, ridge: float) -> tuple[Host, Host]:
-        """Coefficients from all rows, and predictions for every row by other rows."""
-        W = _coefficients(self.X, self.Y, self.weights, ridge)
-        return W, self.left_out(ridge, self.Y) + self.mean @ W
+        Rows that are ``out`` are in no regression; all others predict them.
+        """
+        values, mean = np.zeros(Y.shape), self.mean
+        kept = np.ones(self.n, dtype=bool) if out is None else ~out
+        parts = [kept & (self.fold == k) for k in np.unique(self.fold[kept])]
+        for part in parts if out is None else [*parts, out]:
+            seen = kept & ~part
+            if seen.any():
+                W = _coefficients(self.X[seen], Y[seen], self.weights[seen], ridge)
+                values[part] = self.X[part] @ W - mean @ W
+        return values
 
 
 def _coefficients(X: Any, Y: Host, weights: Host, ridge: float) -> Host:

@@ -31,7 +31,7 @@ from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
 from fewkern.learn.compare import Kind
 from fewkern.learn.components import find_components, is_wide
-from fewkern.learn.learner import Learned, Settings, learn
+from fewkern.learn.learner import Learned, Settings, Without, learn
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import fit_preparation, with_open_ends
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold, search_model
@@ -93,22 +93,22 @@ def policy_of(estimator: Any) -> Policy:
 
 def fit_population(estimator: Any, population: Population) -> Fitted:
     """Choose vectors on a sample of the rows, and take the coefficients from all."""
-    samples, matrix = with_targets(population.sample), None
+    samples, components = with_targets(population.sample), None
     if isinstance(population, Samples) and is_sparse(samples.X):
         policy = policy_of(estimator).sparse
         if is_wide(samples.X, samples.n_outputs, policy):
-            matrix, population = find_components(with_targets(population), policy)
-            samples = population.sample
-    fitted = _fit_dense(estimator, population, samples)
-    if matrix is not None:
-        fitted = replace(fitted.behind(matrix), rows=population)
+            components = find_components(with_targets(population), policy)
+            population, samples = components.samples, components.samples.sample
+    fitted = _fit_dense(estimator, population, samples, None if components is None else components.without)
+    if components is not None:
+        fitted = replace(fitted.behind(components.matrix), rows=components.samples)
     if fitted.learned is not None:
         _warn_open_end(estimator, fitted.learned, samples.n)
     return fitted
 
 
-def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """The learner, on at most twice ``search_rows`` rows.
+def _fit_dense(estimator: Any, population: Population, samples: Samples, without: Without | None = None) -> Fitted:
+    """The learner, on at most twice ``search_rows`` rows; ``without`` is that of components.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
@@ -123,7 +123,7 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:
-            found = learn(some, settings, step)
+            found = learn(some, settings, step, without)
         basis = found.basis.in_precision(some.weights.dtype)
         if found.held_out is None:
             held_out = Sums.of(basis, found.ridge, found.samples).left_out(found.samples)

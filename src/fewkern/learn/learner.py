@@ -31,6 +31,8 @@ from fewkern.learn.preparation import Warp, fit_preparation
 from fewkern.learn.start import Start, choose_start, left_out_residuals
 
 Host = np.ndarray[Any, Any]
+Without = Callable[[Host], Samples]
+"""All samples as they look to those who have not seen the targets of some rows of the table."""
 _FOLDS = 5
 # Rows of the rarest class to hold out, over ``judged_rows``.
 _OF_RAREST = 0.05
@@ -72,8 +74,16 @@ class Learned:
     in units of the targets."""
 
 
-def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = lambda _: None) -> Learned:
-    """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays."""
+def learn(
+    samples: Samples,
+    settings: Settings,
+    step: Callable[[int], None] = lambda _: None,
+    without: Without | None = None,
+) -> Learned:
+    """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays.
+
+    Where columns depend on targets, ``without`` gives the samples of a fold.
+    """
     policy = settings.policy
     assert samples.targets is not None
     samples = samples.take(row_order(samples.X, samples.targets))
@@ -91,6 +101,9 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
         largest = max(size for size in sizes.still if sizes.asked(size))
         candidate = still(rows, start, largest, policy)[1]
         return _learned(samples, preparation, rows, candidate, policy)
+    if without is not None and len(folds) > 1:  # with so many rows that one is enough, none of them matters
+        seen = [_aligned(without(samples.rows[held]), samples) for _, held in folds]
+        rows = replace(rows, views=tuple(_rows(one, preparation, warp, policy)[0] for one in seen))
     comparison = compare(rows, folds, start, sizes, policy, step)
     key = comparison.choose(settings.leniency)
     found = _learned(samples, preparation, rows, _finish(rows, comparison, key, start, sizes, policy), policy)
@@ -115,6 +128,11 @@ def learn_from_samples(samples: Samples, policy: Policy) -> tuple[Learned, Host]
     left_out = np.empty_like(rows.Y)
     left_out[order] = (rows.Y - residuals) * spread + mean
     return _learned(samples, preparation, rows, candidate, policy), left_out
+
+
+def _aligned(samples: Samples, like: Samples) -> Samples:
+    """The samples that ``like`` has, in its order."""
+    return samples.take(np.searchsorted(samples.rows, like.rows))
 
 
 def _rows(samples: Samples, preparation: Preparation, warp: Warp, policy: Policy) -> tuple[Rows, tuple[Host, Host]]:

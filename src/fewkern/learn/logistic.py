@@ -69,7 +69,7 @@ def _fits(found: Learned, own: Host) -> Iterator[tuple[float, Host, tuple[Host, 
     for part, candidate in enumerate(comparison.candidates[found.key]):
         held = comparison.rows[comparison.parts == part]
         fitted = np.setdiff1d(np.arange(rows.n), held)
-        Z, new = (features(rows.take(some), candidate.geometry) for some in (fitted, held))
+        Z, new = (features(rows.of_fold(part).take(some), candidate.geometry) for some in (fitted, held))
         folds.append((Z, fitted, new))
     solved: Sequence[tuple[Host, Host] | None] = [None] * len(folds)
     for factor in _RIDGES:

@@ -104,6 +104,12 @@ class Rows:
     groups: Host | None = None
     cells: Cells | None = None
     """Positions of the rows between the knots of a warp."""
+    views: tuple[Rows, ...] = ()
+    """The rows as every fold sees them, where they are not the same to all."""
+
+    def of_fold(self, k: int) -> Rows:
+        """The rows as the fold ``k`` sees them."""
+        return self.views[k] if self.views else self
 
     @property
     def n(self) -> int:
