@@ -28,6 +28,7 @@ from fewkern.arrays.validation import (
     validate_targets,
     validate_weights,
 )
+from fewkern.core.components import sees_components
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.explanation import (
     Background,
@@ -161,8 +162,8 @@ def _importances(estimator: Any) -> Array:
     found = getattr(estimator, "_importances", None)
     if found is None:
         raise AttributeError(
-            f"{type(estimator).__name__}: feature_importances_ needs the derivatives of the fitted function; fit to "
-            "dense samples, with the kernel Gaussian, Polynomial or Linear."
+            f"{type(estimator).__name__}: feature_importances_ needs the derivatives of the fitted function in the "
+            "columns; fit to dense samples, with the kernel Gaussian, Polynomial or Linear."
         )
     return found
 
@@ -173,7 +174,7 @@ kept_importances = property(_importances)
 
 def importances_of(expansion: Any, scores: ClassScores | None, samples: Samples) -> Array | None:
     """Importances of the features to a function or its class scores; None where it has no derivatives."""
-    if not differentiable(expansion) or is_sparse(samples.X):
+    if not differentiable(expansion):
         return None
     with quiet():  # a kernel may be so narrow that its derivatives overflow
         found = feature_importances(expansion if scores is None else scores.of(expansion), samples)
@@ -387,6 +388,12 @@ def explain(self: Any, X: Any, background: Any = None) -> Explanation:
 def _function(estimator: Any) -> Any:
     """What an estimator predicts; of a classifier, the scores of its classes."""
     function, scores = estimator.expansion_, getattr(estimator, "class_scores_", None)
+    if sees_components(function):
+        raise ValueError(
+            f"{type(estimator).__name__}.explain: this model sees {function.basis.preparation.n_columns} components of "
+            f"{estimator.n_features_in_} columns of sparse rows, and has shares of these only; keep fewer columns, or "
+            "fit to a dense copy."
+        )
     if not explainable(function):
         raise ValueError(
             f"{type(estimator).__name__}.explain: shares have a closed form for Gaussian kernels only, and this model "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
-from fewkern.arrays.namespace import Array, namespace, same_place
+from fewkern.arrays.namespace import Array, namespace, same_place, to_numpy
 from fewkern.arrays.storable import floats, storable
 from fewkern.core.gaussians import Preparation
 
@@ -48,6 +49,11 @@ class ComponentPreparation(Preparation):
         """The preparation of components, behind the matrix that gives them."""
         return cls(**{field.name: getattr(preparation, field.name) for field in fields(preparation)}, matrix=matrix)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its numbers."""
+        return super().nbytes + to_numpy(self.matrix).nbytes
+
     def components(self, X: Array) -> Array:
         """The components ``(n, c)`` of the rows."""
         if int(X.shape[1]) == self.n_columns:
@@ -61,3 +67,9 @@ class ComponentPreparation(Preparation):
             return self.like(X)(X)
         return super().__call__(self.components(X))
 
+
+
+def sees_components(function: Any) -> bool:
+    """Whether a function or a basis sees components of the columns."""
+    basis = getattr(function, "basis", function)
+    return isinstance(getattr(basis, "preparation", None), ComponentPreparation)

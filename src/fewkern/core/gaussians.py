@@ -101,6 +101,11 @@ class Preparation:
 
         return in_blocks(prepared, X, 3 * self.n_columns)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its numbers."""
+        return to_numpy(self.knots).nbytes + to_numpy(self.values).nbytes
+
     def inverse(self, T: Array) -> Array:
         """Values of the columns that are prepared as ``T``, as far as the map reaches; its ends beyond that."""
         return interpolated(T, self.values, self.knots)
@@ -288,9 +293,9 @@ class GaussianExpansion:
     @property
     def nbytes(self) -> int:
         """Bytes of the numbers that a prediction needs."""
-        own, preparation = self.basis, self.basis.preparation
-        arrays = (own.vectors, own.scales, own.directions, own.inverse_widths, preparation.knots, preparation.values)
-        return sum(to_numpy(a).nbytes for a in (*arrays, self.coef, self.slopes, self.offset))
+        own = self.basis
+        arrays = (own.vectors, own.scales, own.directions, own.inverse_widths, self.coef, self.slopes, self.offset)
+        return own.preparation.nbytes + sum(to_numpy(a).nbytes for a in arrays)
 
     def __call__(self, X: Array) -> Array:
         """Values ``(n, q)`` at the rows of ``X``, computed in row blocks, where ``X`` is."""

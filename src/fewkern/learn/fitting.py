@@ -19,7 +19,7 @@ from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import CallbackSupportMixin
 from fewkern.base import CONSTRAINTS, BudgetWarning, constraints, explain, kept_importances
-from fewkern.core.components import ComponentPreparation
+from fewkern.core.components import ComponentPreparation, sees_components
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background
@@ -244,8 +244,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         self.n_vectors_, self.vectors_ = expansion.n_vectors, expansion.vectors
         self.indices_ = expansion.indices
 
-    def _learn_batch(self, samples: Samples, before: Sums | None, basis: Basis | None) -> Sums:
-        """The sums after a batch; without any ``before`` it chooses the vectors, unless a ``basis`` is given."""
+    def _learn_batch(self, samples: Samples, before: Sums | None, basis: Basis | None) -> tuple[Sums, Samples]:
+        """The sums after a batch, and its rows as these see them.
+
+        Without any ``before`` the batch chooses the vectors, unless a ``basis`` is given.
+        """
         if before is not None:
             if basis is not None and not same_basis(basis, before.basis):
                 raise ValueError(
@@ -253,13 +256,13 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
                     "a new model, or leave basis out."
                 )
             self._check_outputs(before, samples)
-            return before.with_batch(samples)
+            return before.with_batch(samples), samples
         if basis is not None:
             self.novelty_, self.path_, self.background_, self.origin_ = None, None, None, "given"
-            return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples)
+            return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples), samples
         fitted = fit_population(self, samples)
         self._keep_choices(fitted)
-        return fitted.sums
+        return fitted.sums, fitted.rows or samples
 
     def _check_outputs(self, sums: Sums, samples: Samples) -> None:
         """Refuse rows with more or fewer targets than those before."""
@@ -321,6 +324,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         samples, sums, name = self._batch(X, y, sample_weight), sums_before(self), type(self).__name__
         assert sums is not None
+        if sees_components(sums.basis):
+            raise ValueError(
+                f"{name}.forget: this model sees components of sparse rows, and a regression on these rows is among "
+                "them, which sums do not hold; fit a new model to the other rows."
+            )
         self._check_outputs(sums, samples)
         known = sums.statistics.count
         if samples.n >= known:
