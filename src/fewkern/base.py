@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.linalg import one_hot
-from fewkern.arrays.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.arrays.numerics import all_finite, quiet
 from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.validation import (
@@ -28,7 +28,7 @@ from fewkern.arrays.validation import (
     validate_targets,
     validate_weights,
 )
-from fewkern.core.components import sees_components
+from fewkern.core.components import check_sees_columns
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.explanation import (
     Background,
@@ -388,12 +388,7 @@ def explain(self: Any, X: Any, background: Any = None) -> Explanation:
 def _function(estimator: Any) -> Any:
     """What an estimator predicts; of a classifier, the scores of its classes."""
     function, scores = estimator.expansion_, getattr(estimator, "class_scores_", None)
-    if sees_components(function):
-        raise ValueError(
-            f"{type(estimator).__name__}.explain: this model sees {function.basis.preparation.n_columns} components of "
-            f"{estimator.n_features_in_} columns of sparse rows, and has shares of these only; keep fewer columns, or "
-            "fit to a dense copy."
-        )
+    check_sees_columns(function, f"{type(estimator).__name__}.explain")
     if not explainable(function):
         raise ValueError(
             f"{type(estimator).__name__}.explain: shares have a closed form for Gaussian kernels only, and this model "

@@ -68,8 +68,17 @@ class ComponentPreparation(Preparation):
         return super().__call__(self.components(X))
 
 
-
 def sees_components(function: Any) -> bool:
     """Whether a function or a basis sees components of the columns."""
     basis = getattr(function, "basis", function)
     return isinstance(getattr(basis, "preparation", None), ComponentPreparation)
+
+
+def check_sees_columns(function: Any, caller: str) -> None:
+    """Raise a ValueError, in the name of ``caller``, if a function sees components."""
+    if sees_components(function):
+        rows, columns = function.basis.preparation.matrix.shape
+        raise ValueError(
+            f"{caller}: needs a model of the columns, but this one sees {columns} components of {rows} columns of "
+            "sparse rows; keep fewer columns, or fit to a dense copy."
+        )

@@ -1,8 +1,8 @@
 r"""A few components of rows with many columns, mostly zeros: what the learner sees of them.
 
-The components ``P' x`` are the leading right singular vectors, and the predictions of a ridge regression on all columns,
-one per target. Every row's predictions come from a regression that has not seen it (stacked generalization), so the
-learner may judge and use them like any other column. No row is made dense.
+The components :math:`P^T x` are the leading right singular vectors, and the predictions of a ridge regression on all
+columns, one per target. Those for a row of the fit come from a regression on other rows (stacked generalization), so
+the learner may judge and use them like any other column. No row is made dense.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ class _Problem:
     def moments(self) -> tuple[Host, Host]:
         """Weighted mean square of every column, and the share of its entries that are not zero."""
         share, X = self.weights / self.weights.sum(), self.X
-        square, present = (sp.csr_array((data, X.indices, X.indptr), X.shape).T @ share for data in (X.data**2, X.data != 0))
+        square, present = (
+            sp.csr_array((data, X.indices, X.indptr), X.shape).T @ share for data in (X.data**2, X.data != 0)
+        )
         return np.asarray(square), np.asarray(present)
 
     def in_units(self, units: Host) -> _Problem:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
-from fewkern.arrays.namespace import is_sparse, namespace, to_numpy
+from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
@@ -34,9 +34,8 @@ from fewkern.learn.components import find_components, is_wide
 from fewkern.learn.learner import Learned, Settings, Without, learn
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import fit_preparation, with_open_ends
-from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold, search_model
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.search import nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
@@ -60,9 +59,9 @@ class Fitted:
     novelty: Novelty | None
     path: Path | None
     origin: str
-    background: Background | None = None
+    background: Background | None
     """What explanations compare with."""
-    learned: Learned | None = None
+    learned: Learned
     loss: str = "squared"
     """What the coefficients minimize."""
     rows: Samples | None = None
@@ -82,8 +81,7 @@ class Fitted:
         assert isinstance(self.expansion, GaussianExpansion)
         expansion = replace(self.expansion, basis=moved(self.expansion.basis))
         sums = replace(self.sums, basis=moved(self.sums.basis))
-        novelty = None if self.novelty is None else moved(self.novelty)
-        return replace(self, expansion=expansion, sums=sums, novelty=novelty, background=None)
+        return replace(self, expansion=expansion, sums=sums, novelty=moved(self.novelty), background=None)
 
 
 def policy_of(estimator: Any) -> Policy:
@@ -94,16 +92,15 @@ def policy_of(estimator: Any) -> Policy:
 def fit_population(estimator: Any, population: Population) -> Fitted:
     """Choose vectors on a sample of the rows, and take the coefficients from all."""
     samples, components = with_targets(population.sample), None
-    if isinstance(population, Samples) and is_sparse(samples.X):
-        policy = policy_of(estimator).sparse
-        if is_wide(samples.X, samples.n_outputs, policy):
-            components = find_components(with_targets(population), policy)
-            population, samples = components.samples, components.samples.sample
+    policy = policy_of(estimator).sparse
+    if is_sparse(samples.X) and is_wide(samples.X, samples.n_outputs, policy):
+        assert isinstance(population, Samples)  # collections are dense
+        components = find_components(with_targets(population), policy)
+        population, samples = components.samples, components.samples.sample
     fitted = _fit_dense(estimator, population, samples, None if components is None else components.without)
     if components is not None:
         fitted = replace(fitted.behind(components.matrix), rows=components.samples)
-    if fitted.learned is not None:
-        _warn_open_end(estimator, fitted.learned, samples.n)
+    _warn_open_end(estimator, fitted.learned, samples.n)
     return fitted
 
 

@@ -38,7 +38,7 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
     vectors; of more rows least squares needs sums only.
     """
     found, least = fitted.learned, fitted.held_out
-    if found is None or found.comparison is None or population.n > found.samples.n:
+    if found.comparison is None or population.n > found.samples.n:
         return fitted
     log_loss, wrong = _log_loss(calibrate(ClassScores(), least), least), least.error_rate()
     best, before = None, math.inf
