@@ -9,7 +9,7 @@ import sys
 import benchmarks
 
 # Modules that the benchmarks share.
-SHARED = ("__main__", "frontier_picture", "measure", "methods", "scale_methods", "splits", "workers")
+SHARED = ("__main__", "frontier_picture", "measure", "methods", "scale_methods", "splits", "times_cases", "workers")
 
 
 def names() -> list[str]:
