@@ -7,8 +7,10 @@ import pytest
 
 from fewkern.learn import compare as comparing
 from fewkern.learn.compare import Sizes, teacher_of
+from fewkern.learn.geometry import Rows, coefficients
 from fewkern.learn.learner import linear_axes
-from fewkern.learn.objective import Rows, coefficients, move, objective
+from fewkern.learn.moves import move
+from fewkern.learn.objective import objective
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from fewkern import KernelClassifier, KernelRegressor
 from fewkern.core.samples import Samples
+from fewkern.learn.geometry import Rows
 from fewkern.learn.learner import _folds as folds_of
-from fewkern.learn.objective import Rows
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import choose_start, pivots
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
+from fewkern.learn.geometry import Geometry, Rows, coefficients, values
+from fewkern.learn.moves import move
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import ROUNDING, Start, choose_ridge
 
@@ -82,10 +83,12 @@ class Sizes:
         if fixed is not None:
             own = (*(m for m in policy.ladder if m < fixed), fixed)
             return cls(tuple(sorted({fixed, *(m for m in still if m > fixed)})), own, fixed, fixed)
-        bound = n if most is None else most
+        bound = max(policy.ladder[-1], int(n / policy.rows_per_vector)) if most is None else most
         still |= {min(bound, cap)} if most is not None else set()
         top = max(1, min(int(policy.share * n), bound))
         ladder = [m for m in policy.ladder if min(n_outputs, top) <= m <= top]
+        while ladder and 2 * ladder[-1] <= top:
+            ladder.append(2 * ladder[-1])
         if most is not None and top == most and (not ladder or ladder[-1] < top):
             ladder.append(top)
         if len(ladder) < 2:  # half as many say whether the error is still falling
@@ -99,6 +102,7 @@ class Sizes:
 
 def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
     """A model whose vectors are samples, with the ridge of least leave-one-out error, and that error."""
+    rows = rows.first(policy.still_rows)
     geometry, place = start.geometry(rows, size)
     error, ridge = choose_ridge(rows, geometry, policy.ridges)
     return error, Candidate(Kind.STILL, size, replace(geometry, log_ridge=math.log(ridge)), place)
@@ -123,13 +127,14 @@ def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: 
     """Vectors moved to imitate the values of a teacher, the targets of ``taught``; the ridge is that of the labels."""
     geometry = replace(geometry, log_ridge=math.log(policy.ridges[2]))
     geometry = move(taught, geometry, steps, policy, _IMITATION_TOL)
-    _, ridge = choose_ridge(rows, geometry, policy.ridges)
+    _, ridge = choose_ridge(rows.first(policy.still_rows), geometry, policy.ridges)
     return Candidate(Kind.DISTILLED, geometry.size, replace(geometry, log_ridge=math.log(ridge)))
 
 
 def taught_rows(rows: Rows, teacher: Candidate, policy: Policy) -> Rows:
     """The rows with the values of a teacher as targets."""
     W, b = coefficients(rows, teacher.geometry, policy)
+    rows = rows.first(policy.still_rows)
     return rows.with_targets(values(rows, teacher.geometry, W, b))
 
 

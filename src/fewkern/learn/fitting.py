@@ -87,14 +87,14 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
 
 
 def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """The learner, on at most twice ``search_rows`` rows.
+    """The learner, on at most ``search_rows`` rows.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
-    some = samples.drawn(2 * policy.search_rows).on_host()
+    some = samples.drawn(policy.search_rows).on_host()
     settings = Settings(
         estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
     )

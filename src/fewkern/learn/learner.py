@@ -25,7 +25,8 @@ from fewkern.learn.compare import (
     taught_rows,
     teacher_of,
 )
-from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
+from fewkern.learn.geometry import Geometry, Rows, coefficients, values
+from fewkern.learn.moves import move
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import Warp, fit_preparation
 from fewkern.learn.start import Start, choose_start, left_out_residuals
@@ -140,10 +141,7 @@ def linear_axes(T: Host, policy: Policy) -> Host:
 
 
 def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
-    """Folds of rows in the learner's order, which looks random; as many as ``policy.judged_rows`` asks for.
-
-    No more than ``policy.search_rows`` rows are fitted in each.
-    """
+    """Folds of rows in the learner's order, which looks random; as many as ``policy.judged_rows`` asks for."""
     n = samples.n
     wanted = policy.judged_rows / n
     if samples.codes is not None:
@@ -152,7 +150,7 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
     count = min(_FOLDS, max(1, math.ceil(_FOLDS * wanted)))
     if samples.groups is not None:
         folds = grouped_folds(samples.groups, samples.codes, _FOLDS)
-        return [(np.asarray(fitted)[: policy.search_rows], np.asarray(held)) for fitted, held in folds][:count]
+        return [(np.asarray(fitted), np.asarray(held)) for fitted, held in folds][:count]
     if n < 2 * _FOLDS:
         return []
     place = np.arange(n) % _FOLDS
@@ -160,7 +158,7 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
         order = np.argsort(samples.codes, kind="stable")
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n) % _FOLDS
-    return [(np.flatnonzero(place != k)[: policy.search_rows], np.flatnonzero(place == k)) for k in range(count)]
+    return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
 
 
 def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: Sizes, policy: Policy) -> Candidate:

@@ -38,7 +38,10 @@ class Policy:
     unless a user asks for more: the largest one teaches. Without it the error is a tenth of a point higher on tables
     and two tenths on small sets."""
     ladder: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
-    """Sizes of the models whose vectors are moved (section 4)."""
+    """Sizes of the models whose vectors are moved; they go on doubling as long as there are ``rows_per_vector`` rows
+    for each (section 4)."""
+    rows_per_vector: float = 20.0
+    """Rows that a vector beyond the ladder must have (section 4)."""
     share: float = 0.64
     """Largest number of moved vectors, as a share of the rows; samples as vectors may be a quarter more (section 4)."""
     directions: int = 4
@@ -53,9 +56,13 @@ class Policy:
     proof: float = 0.5
     """Standard errors of the paired difference by which a larger model must beat a smaller one, and vectors moved by
     the labels those that never saw them (section 5)."""
-    search_rows: int = 2500
-    """Rows on which candidates are moved while they are compared; the chosen one is finished on twice as many, and
-    coefficients come from all rows (sections 4 and 6)."""
+    search_rows: int = 20000
+    """Rows that move vectors, in memory (sections 4 and 6); coefficients come from all rows."""
+    still_rows: int = 2500
+    """Rows on which models of samples, and those that imitate them, are made (section 4)."""
+    rows_per_feature: float = 20.0
+    """Rows per feature from which generalized cross-validation stands for leaving out every row (section 3): with
+    fewer its error is 3 to 4% higher."""
     stiffness: float = 1.0
     """Strength of the prior on the slopes of a warp: errors of one standard deviation per squared logarithm (section
     3). 0.1, 1 and 3 differ by less than the noise."""

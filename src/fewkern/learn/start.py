@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
 
 from fewkern.arrays.sampling import column_order
-from fewkern.learn.objective import MOST_LEVERAGE, Geometry, Rows, features
+from fewkern.learn.geometry import Geometry, Rows, features
+from fewkern.learn.objective import MOST_LEVERAGE
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Warp
 from fewkern.select.leave_one_out import GroupBlocks, group_residuals
