@@ -78,6 +78,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--retry", action="store_true", help="measure again what failed")
     parser.add_argument("--show", action="store_true", help="measure nothing: figures and picture of what there is")
     parser.add_argument("--beside", default=BASELINE, metavar="METHOD", help="what ratios are to; default: %(default)s")
+    parser.add_argument(
+        "--add", type=Path, nargs="+", default=[], metavar="FILE", help="keep results of other runs, too"
+    )
     parser.add_argument("--before", type=Path, metavar="FILE", help="results of another tree, whose ours are added")
     parser.add_argument("--stored-peers", action="store_true", help="add stored figures of peers that were not run")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
@@ -105,6 +108,8 @@ def main(arguments: list[str] | None = None) -> None:
         for k in every for data in sets if k in of_set[data] for name in methods
     ]  # fmt: skip
     store = Store(options.results, FIELDS)
+    for path in options.add:
+        store.append(Store(path, FIELDS).read())
     if not options.show:
         if options.fresh:
             store.forget(units)
@@ -112,8 +117,8 @@ def main(arguments: list[str] | None = None) -> None:
             store.forget(unit for unit, record in store.by_unit().items() if "failed" in record and unit in units)
         count = run(store, measure, units, Workers(options.jobs, options.threads, options.limit))
         print(f"{counted(count, 'unit')} measured, {len(units) - count} known")
-        if options.results == RESULTS:
-            store.pack()
+    if options.results == RESULTS:
+        store.pack()
 
     def wanted(record: Record) -> bool:
         place = record["protocol"] == protocol and record["split"] in of_set.get(record["set"], [])

@@ -12,6 +12,7 @@ from benchmarks.tables.data import CLASSES, NUMBERS
 from benchmarks.tables.picture import draw
 from benchmarks.tables.published import records_before, standings, stored_records
 from benchmarks.tables.summary import behind, beside, compare, is_ours, label, sign_test, summarise
+from benchmarks.tables.text import print_task
 
 
 def record(data, split, method, error, task=CLASSES, **others):
@@ -77,6 +78,21 @@ def test_a_difference_of_means_is_shown_without_what_makes_it(sign):
     assert both.largest == [(t, 50.0 - sign * gaps[t], 50.0) for t in "abc"]
     assert both.without == pytest.approx((50 + sign, 50.0))
     assert (both.lower, both.higher) == ((3, 2) if sign > 0 else (2, 3))
+
+
+def test_what_is_printed(capsys):
+    print_task(compare(RECORDS, CLASSES), markdown=True, each=True)
+    lines = capsys.readouterr().out.splitlines()
+    cells = {tuple(line.strip("| ").split(" | ")) for line in lines if line.startswith("|")}
+    head = ("method", "mean error", "less HistGradientBoosting's", "without 3", "median ratio", "ratio")
+    assert (*head, "lower-higher", "p", "far behind") in cells
+    errors = ("3.30 (2)", "+0.00 ± 3.00", "", "0.71", "0.71 ± 0.74", "1-1", "1.000", "1")
+    assert ("fewkern, feature vectors", *errors) in cells
+    assert ("c", "", "50.00") in {tuple(row) for row in cells}
+    largest = "- fewkern, feature vectors : HistGradientBoosting: a 5.80 : 2.80, b 0.80 : 3.80"
+    assert largest in lines
+    print_task(compare(RECORDS, CLASSES, versus="none"), markdown=False, each=False)
+    assert "less" not in capsys.readouterr().out.split("Sizes")[0]
 
 
 @pytest.mark.parametrize(("lower", "higher", "p"), [(0, 0, 1.0), (1, 1, 1.0), (5, 0, 2 / 32), (1, 5, 14 / 64)])

@@ -11,7 +11,7 @@ from benchmarks.tables import command, main
 from benchmarks.tables import data as tables_data
 from benchmarks.tables import measure as tables_measure
 from benchmarks.tables.data import CLASSES, NUMBERS, TablesNotFoundError, kernel_columns, part
-from benchmarks.tables.methods import METHODS, Fitted, Method
+from benchmarks.tables.methods import METHODS, Fitted, Method, _Named, fit_ours
 from experiments.store import Store
 from tests.benchmarks.conftest import write_table
 
@@ -174,6 +174,26 @@ def test_a_stopped_run_goes_on(folder, methods, capsys):
     assert "1 unit measured, 5 known" in capsys.readouterr().out
 
 
+def test_results_of_other_runs_are_added_or_stand_beside(folder, methods, capsys):
+    kept, other = folder / "kept.jsonl", folder / "other.jsonl"
+    main([*ASKED, "--sets", "first", "--results", str(kept)])
+    main([*ASKED, "--sets", "first", "second", "--results", str(other)])
+    capsys.readouterr()
+    main([*ASKED, "--sets", "first", "second", "--results", str(kept), "--before", str(other), "--show"])
+    printed = capsys.readouterr().out
+    assert "fewkern, feature vectors (before)" in printed
+    assert "RandomForest (before)" not in printed
+    main([*ASKED, "--sets", "first", "second", "--results", str(kept), "--add", str(other)])
+    assert "0 units measured, 6 known" in capsys.readouterr().out
+
+
+def test_other_numbers_of_threads_are_other_units(folder, methods, capsys):
+    asked = [*ASKED, "--sets", "first", "--results", str(folder / "t.jsonl")]
+    main(asked)
+    main([*asked, "--threads", "2"])
+    assert "3 units measured, 0 known" in capsys.readouterr().out.split("2 thread(s)")[1]
+
+
 def test_a_unit_that_fails_is_kept(folder, methods, capsys):
     out = folder / "tables.jsonl"
     main([*ASKED, "--sets", "third", "first", "--results", str(out), "--each", "--markdown"])
@@ -205,6 +225,51 @@ def test_methods_fit_tables(folder, name, data):
     assert (found["vectors"] is None) == (name not in ("feature-vectors", "svm"))
     assert (found["log_loss"] is None) == (name == "svm" or data == "third")
     assert found["seconds"] > 0
+
+
+class Columns:
+    """Keeps what it is given; our estimators, and those of peers."""
+
+    n_vectors_ = 3
+    classes_ = np.arange(2)
+
+    def set_params(self, categorical_features):
+        self.categories = categorical_features
+        return self
+
+    def fit(self, X, y):
+        self.X = X
+        return self
+
+    def predict(self, X):
+        self.X_test = X
+        return np.zeros(len(X))
+
+    predict_proba = predict
+
+
+def test_ours_get_the_columns_as_they_are_where_they_take_them(folder):
+    here = part("3000", "first", 0)
+    model = Columns()
+    fitted = fit_ours(model, here, raw=True)
+    fitted.predict(here)
+    np.testing.assert_array_equal(model.X, here.raw)
+    np.testing.assert_array_equal(model.X_test, here.raw_test)
+    np.testing.assert_array_equal(model.categories, [False, False, True, True])
+    fit_ours(model, here).predict(here)
+    np.testing.assert_array_equal(model.X, here.X)
+    np.testing.assert_array_equal(model.X_test, here.X_test)
+
+
+def test_peers_get_categories_as_words():
+    raw = np.array([[1.5, 2.0, np.nan], [np.nan, np.nan, 3.0]])
+    model = Columns()
+    named = _Named(np.array([False, True, False]), model).fit(raw, raw[:, 0])
+    assert model.X[:, 1].tolist() == ["2.0", "nan"]
+    np.testing.assert_array_equal(model.X[:, [0, 2]].astype(float), raw[:, [0, 2]])
+    named.predict_proba(raw[:1])
+    assert model.X_test[0, 1] == "2.0"
+    assert _Named(np.zeros(3, dtype=bool), model).fit(raw, raw[:, 0]).machine.X is raw
 
 
 def test_whole_tables_are_those_that_were_not_cut(folder, methods, capsys):
