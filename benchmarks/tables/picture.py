@@ -26,8 +26,8 @@ _MARKS = dict(zip(_NAMES, "osDdPpv^*hX<>8H"))
 # Protocols that differ in their training rows; vectors are drawn of the second one where it was run.
 _ROWS = {"1000": "at most 1,000 training rows", "3000": "at most 3,000 training rows", "all": "all training rows"}
 _WHAT = {CLASSES: "mean test error, %", NUMBERS: "mean 100 (1 - R²)"}
-# A mean so many times that of boosting (the least one where boosting was not run) is written at the upper edge: it
-# would squeeze the others together.
+# A mean so many times that of boosting (the least one where boosting was not run) would squeeze the others together: it
+# is written at the upper edge, and has no curve.
 _CEILING = 1.5
 
 Curve = dict[float, tuple[float, float]]
@@ -50,8 +50,7 @@ def draw(records: Iterable[Record]) -> Any:
     for panels, (task, found) in zip(axes, of_task.items()):
         curves, count = _curves(found)
         errors = {name: {x: error for x, (error, _) in curve.items()} for name, curve in curves.items()}
-        _draw_curves(panels[0], errors, handles, f"{task}, {counted(count, 'table')}")
-        _limit(panels[0], errors)
+        _draw_curves(panels[0], _near(errors), handles, f"{task}, {counted(count, 'table')}")
         size = "3000" if "3000" in found else next(iter(found))
         _draw_vectors(panels[1], found[size], handles, _ROWS[size])
         times = {name: {x: time for x, (_, time) in curve.items()} for name, curve in curves.items()}
@@ -106,12 +105,12 @@ def _draw_curves(ax: Any, curves: dict[str, dict[float, float]], handles: dict[s
     ax.set_title(title, fontsize=10)
 
 
-def _limit(ax: Any, curves: dict[str, dict[float, float]]) -> None:
-    """Cut the axis above what is far from boosting, or from the best."""
-    base = max((curves.get("boosting") or min(curves.values(), key=lambda curve: max(curve.values()))).values())
-    inside = [value for curve in curves.values() for value in curve.values() if value <= _CEILING * base]
-    room = 0.05 * (max(inside) - min(inside)) + 0.01 * max(inside)
-    ax.set_ylim(max(0.0, min(inside) - room), max(inside) + room)
+def _near(curves: dict[str, dict[float, float]]) -> dict[str, dict[float, float]]:
+    """The curves that are not far above boosting's, or the lowest one."""
+    base = curves.get("boosting") or min(curves.values(), key=lambda curve: min(curve.values()))
+    return {
+        name: curve for name, curve in curves.items() if all(y <= _CEILING * base.get(x, y) for x, y in curve.items())
+    }
 
 
 def _draw_vectors(ax: Any, comparison: Comparison, handles: dict[str, Any], title: str) -> None:
@@ -127,7 +126,7 @@ def _draw_vectors(ax: Any, comparison: Comparison, handles: dict[str, Any], titl
             found = ax.errorbar(row.vectors, row.error, bar or None, ls="", capsize=2, lw=1, ms=8, **style)
             handles.setdefault(row.method, found)
     above = "\n".join(f"{label(row.method)}: {row.error:.1f} ↑" for row in rows if row not in inside)
-    ax.text(0.99, 0.98, above, transform=ax.transAxes, ha="right", va="top", fontsize=8, color="#555555")
+    ax.text(1, 1, above, transform=ax.transAxes, ha="right", va="top", fontsize=8, color="#555555", backgroundcolor="w")
     ax.set_xscale("log")
     ax.set_title(f"{counted(len(comparison.tables), 'table')}, {title}", fontsize=10)
 
@@ -142,6 +141,6 @@ def _plain_axis(axis: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     if axis.get_scale() == "log":
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_major_locator(LogLocator(subs=(1, 3)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
         axis.set_minor_formatter(NullFormatter())
