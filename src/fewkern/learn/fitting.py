@@ -37,7 +37,7 @@ from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold, sear
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.search import nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
-from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
+from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty_of
 
 PARAMETERS = constraints("max_vectors", "prefer", "random_state", "verbose", n_vectors=CONSTRAINTS["max_vectors"])
 """Parameters that both estimators of the learner have, and what they accept."""
@@ -140,11 +140,12 @@ def _novelty(found: Learned, basis: GaussianBasis, policy: Policy) -> Novelty:
         columns = with_open_ends(own, rest.X.astype(np.float64))
         return Gaussian(unit="range").resolve(columns(rest.X)), columns
 
-    kernel, preparation = geometry(found.samples)
-    samples = replace(found.samples, X=preparation(found.samples.X))
+    some = found.samples.take(np.arange(min(found.samples.n, MOST_NOVELTY_ROWS)))  # in an order that looks random
+    kernel, preparation = geometry(some)
+    samples = replace(some, X=preparation(some.X))
     count = min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY)
     selection = choose_basis(samples, kernel, SelectionRule(seed=0), count)
-    novelty = novelty_of(found.samples, selection, selection.basis(), geometry)
+    novelty = novelty_of(some, selection, selection.basis(), geometry)
     return replace(novelty, preparation=preparation)
 
 
