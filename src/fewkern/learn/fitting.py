@@ -25,6 +25,7 @@ from fewkern.core.explanation import Background
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian, Kernel
 from fewkern.core.path import Path
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
@@ -135,14 +136,21 @@ def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
 def _novelty(found: Learned, basis: GaussianBasis, policy: Policy) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
 
-    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
+    def prepared(rest: Samples) -> tuple[Preparation, Any]:
         own = fit_preparation(rest.X, to_numpy(rest.weights), policy)
         columns = with_open_ends(own, rest.X.astype(np.float64))
-        return Gaussian(unit="range").resolve(columns(rest.X)), columns
+        return columns, columns(rest.X)
+
+    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
+        columns, T = prepared(
+            rest
+        )  # the median distance, in units of the columns, hardly depends on a tenth of the rows
+        return replace(kernel, length_scale=kernel.length_scale * (feature_units(T, "range") / units)), columns
 
     some = found.samples.take(np.arange(min(found.samples.n, MOST_NOVELTY_ROWS)))  # in an order that looks random
-    kernel, preparation = geometry(some)
-    samples = replace(some, X=preparation(some.X))
+    preparation, T = prepared(some)
+    kernel, units = Gaussian(unit="range").resolve(T), feature_units(T, "range")
+    samples = replace(some, X=T)
     count = min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY)
     selection = choose_basis(samples, kernel, SelectionRule(seed=0), count)
     novelty = novelty_of(some, selection, selection.basis(), geometry)
