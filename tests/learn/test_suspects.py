@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from fewkern import suspects
 from fewkern.learn import suspects as module
-from fewkern.learn.objective import Rows, features
+from fewkern.learn.geometry import Rows, features
 from fewkern.learn.start import Start, left_out_residuals
 
 

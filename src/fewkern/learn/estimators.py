@@ -234,11 +234,17 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         max_vectors: Any = None,
         prefer: str = "balanced",
         class_weight: Any = None,
+        categorical_features: Any = "from_dtype",
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
         super().__init__(
-            n_vectors=n_vectors, max_vectors=max_vectors, prefer=prefer, random_state=random_state, verbose=verbose
+            n_vectors=n_vectors,
+            max_vectors=max_vectors,
+            prefer=prefer,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            verbose=verbose,
         )
         self.class_weight = class_weight
 

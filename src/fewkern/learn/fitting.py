@@ -13,11 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
-from fewkern.arrays.namespace import is_sparse, namespace, to_numpy
+from fewkern.arrays.columns import counts_of
+from fewkern.arrays.namespace import is_sparse, namespace
 from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
-from fewkern.arrays.validation import CallbackSupportMixin
+from fewkern.arrays.validation import CallbackSupportMixin, StrOptions
 from fewkern.base import CONSTRAINTS, BudgetWarning, constraints, explain, kept_importances
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
@@ -31,16 +32,23 @@ from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
 from fewkern.learn.compare import Kind
 from fewkern.learn.copies import without_copies
-from fewkern.learn.learner import Learned, Settings, learn
+from fewkern.learn.learner import Learned, Settings, learn, preparation_of
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.preparation import fit_preparation, with_open_ends
+from fewkern.learn.preparation import with_open_ends
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold, search_model
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.search import nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty_of
 
-PARAMETERS = constraints("max_vectors", "prefer", "random_state", "verbose", n_vectors=CONSTRAINTS["max_vectors"])
+PARAMETERS = constraints(
+    "max_vectors",
+    "prefer",
+    "random_state",
+    "verbose",
+    n_vectors=CONSTRAINTS["max_vectors"],
+    categorical_features=["array-like", StrOptions({"from_dtype"}), None],
+)
 """Parameters that both estimators of the learner have, and what they accept."""
 
 # Largest number of vectors for the novelty: more than 20 hardly matter, and files hold them beside the model's own.
@@ -101,7 +109,7 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
 
 
 def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """The learner, on at most twice ``search_rows`` rows.
+    """The learner, on at most ``search_rows`` rows.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
@@ -109,9 +117,14 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
     """
     policy = policy_of(estimator)
     distinct = without_copies(samples.on_host())
-    some = distinct.drawn(2 * policy.search_rows)
+    some = distinct.drawn(policy.search_rows)
     settings = Settings(
-        estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
+        estimator.n_vectors,
+        estimator.max_vectors,
+        estimator.prefer,
+        seed_from(estimator.random_state),
+        policy,
+        counts_of(estimator),
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:
@@ -122,7 +135,7 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
         else:
             place, values = found.held_out
             held_out = HeldOut(values.astype(some.weights.dtype), found.samples.take(place))
-        novelty = _novelty(found, basis, policy)
+        novelty = _novelty(found, basis, settings)
         background = Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights))
     sums = _sums(population, basis.like(samples.X), found.ridge)
     fitted = Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
@@ -133,18 +146,16 @@ def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
     return Sums(basis, alpha, feature_statistics(population, basis))
 
 
-def _novelty(found: Learned, basis: GaussianBasis, policy: Policy) -> Novelty:
+def _novelty(found: Learned, basis: GaussianBasis, settings: Settings) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
 
     def prepared(rest: Samples) -> tuple[Preparation, Any]:
-        own = fit_preparation(rest.X, to_numpy(rest.weights), policy)
-        columns = with_open_ends(own, rest.X.astype(np.float64))
+        columns = with_open_ends(preparation_of(rest, settings), rest.X.astype(np.float64))
         return columns, columns(rest.X)
 
     def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
-        columns, T = prepared(
-            rest
-        )  # the median distance, in units of the columns, hardly depends on a tenth of the rows
+        # the median distance, in units of the columns, hardly depends on a tenth of the rows
+        columns, T = prepared(rest)
         return replace(kernel, length_scale=kernel.length_scale * (feature_units(T, "range") / units)), columns
 
     some = found.samples.take(np.arange(min(found.samples.n, MOST_NOVELTY_ROWS)))  # in an order that looks random
@@ -224,12 +235,14 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         n_vectors: Any = None,
         max_vectors: Any = None,
         prefer: str = "balanced",
+        categorical_features: Any = "from_dtype",
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
         self.prefer = prefer
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
 
@@ -346,9 +359,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{name}.forget: no rows could have the sums that would be left, so not all of these rows (with these "
                 "targets and weights) are among those that the model has learned from; nothing was changed."
             )
-        kept = rows_among(samples.X, self.vectors_)
-        if self.novelty_ is not None:
-            kept |= rows_among(samples.X, self.novelty_.vectors)
+        kept = self._kept_among(samples.X)
         self._keep_batch(left)
         if kept.any():
             warnings.warn(
@@ -359,6 +370,14 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
                 stacklevel=2,
             )
         return self
+
+    def _kept_among(self, X: Any) -> Any:
+        """Which rows of ``X`` the model keeps, as vectors or for the novelty; both are compared in prepared columns."""
+        basis, novelty = self.basis_, self.novelty_
+        kept = rows_among(basis.prepared(X) if isinstance(basis, GaussianBasis) else X, basis.vectors)
+        if novelty is not None:
+            kept |= rows_among(X if novelty.preparation is None else novelty.preparation(X), novelty.basis.vectors)
+        return kept
 
     def merge(self, other: Self) -> Self:
         """A model that has learned from the batches of both; they must have the same vectors and classes.
@@ -391,5 +410,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         tags.array_api_support = True
         return tags

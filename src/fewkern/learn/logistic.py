@@ -20,8 +20,8 @@ from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.core.samples import Population
 from fewkern.core.scores import ClassScores
 from fewkern.learn.fitting import Fitted
+from fewkern.learn.geometry import features
 from fewkern.learn.learner import Learned
-from fewkern.learn.objective import features
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
