@@ -318,8 +318,8 @@ def compare(
 ) -> Comparison:
     """All candidates on all folds."""
     found = []
-    for fitted, held in folds:
-        (some, others), warp = divided(rows, start.warp, fitted, held)
+    for k, (fitted, held) in enumerate(folds):
+        (some, others), warp = divided(rows.of_fold(k), start.warp, fitted, held)
         found.append(_compare_fold(some, others, replace(start, warp=warp), sizes, policy))
         step(len(found))
     keys = [key for key in found[0] if all(key in fold for fold in found)]

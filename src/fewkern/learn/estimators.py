@@ -146,7 +146,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         samples, single = check_measured(self, X, y, sample_weight, reset=before is None, minimum=1)
         if before is None:
             self._single = single
-        sums = self._learn_batch(samples, before, basis)
+        sums, samples = self._learn_batch(samples, before, basis)
         held_out = sums.left_out(samples)
         self._keep_batch(sums.judged(held_out.weight, held_out.squared_error()))
         self._keep_uncertainty(held_out, sums.basis, samples)
@@ -300,7 +300,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         samples = class_targets(labelled_batch(self, X, y, classes, sample_weight))
         if before is None and basis is None:
             _warn_of_rare_classes(self, samples)
-        sums = self._learn_batch(samples, before, basis)
+        sums, samples = self._learn_batch(samples, before, basis)
         held_out = sums.left_out(samples)
         sums = sums.judged(held_out.weight, held_out.error_rate(), calibrate(ClassScores(), held_out).factor)
         self._keep_batch(sums)

@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.columns import counts_of
-from fewkern.arrays.namespace import is_sparse, namespace
+from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import CallbackSupportMixin, StrOptions
 from fewkern.base import CONSTRAINTS, BudgetWarning, constraints, explain, kept_importances
+from fewkern.core.components import ComponentPreparation, sees_components
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background
@@ -31,13 +32,13 @@ from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
 from fewkern.learn.compare import Kind
+from fewkern.learn.components import find_components, is_wide
 from fewkern.learn.copies import without_copies
-from fewkern.learn.learner import Learned, Settings, learn, preparation_of
+from fewkern.learn.learner import Learned, Settings, Without, learn, preparation_of
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import with_open_ends
-from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold, search_model
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.search import nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty_of
 
@@ -70,18 +71,31 @@ class Fitted:
     novelty: Novelty | None
     path: Path | None
     origin: str
-    background: Background | None = None
+    background: Background | None
     """What explanations compare with."""
-    learned: Learned | None = None
+    learned: Learned
     loss: str = "squared"
     """What the coefficients minimize."""
     copies: int = 0
     """Rows of the sample that are copies of others."""
+    rows: Samples | None = None
+    """All rows, where the function sees components: as regressions see them that were fitted to other rows."""
 
     @property
     def basis(self) -> Basis:
         """Vectors and features, where the rows are."""
         return self.sums.basis
+
+    def behind(self, matrix: np.ndarray[Any, Any]) -> Fitted:
+        """The same function of all columns, of which the ``matrix`` makes the components that it sees."""
+
+        def moved(value: Any) -> Any:
+            return replace(value, preparation=ComponentPreparation.of(value.preparation, matrix))
+
+        assert isinstance(self.expansion, GaussianExpansion)
+        expansion = replace(self.expansion, basis=moved(self.expansion.basis))
+        sums = replace(self.sums, basis=moved(self.sums.basis))
+        return replace(self, expansion=expansion, sums=sums, novelty=moved(self.novelty), background=None)
 
 
 def policy_of(estimator: Any) -> Policy:
@@ -91,12 +105,16 @@ def policy_of(estimator: Any) -> Policy:
 
 def fit_population(estimator: Any, population: Population) -> Fitted:
     """Choose vectors on a sample of the rows, and take the coefficients from all."""
-    samples = with_targets(population.sample)
-    if is_sparse(samples.X):
-        return _fit_sparse(estimator, population, samples)
-    fitted = _fit_dense(estimator, population, samples)
-    if fitted.learned is not None:
-        _warn_open_end(estimator, fitted.learned, samples.n)
+    samples, components = with_targets(population.sample), None
+    policy = policy_of(estimator).sparse
+    if is_sparse(samples.X) and is_wide(samples.X, samples.n_outputs, policy):
+        assert isinstance(population, Samples)  # collections are dense
+        components = find_components(with_targets(population), policy)
+        population, samples = components.samples, components.samples.sample
+    fitted = _fit_dense(estimator, population, samples, None if components is None else components.without)
+    if components is not None:
+        fitted = replace(fitted.behind(components.matrix), rows=components.samples)
+    _warn_open_end(estimator, fitted.learned, samples.n)
     if fitted.copies > _MANY_COPIES * samples.n:
         warnings.warn(
             f"{type(estimator).__name__}: {fitted.copies} of {samples.n} rows are copies of others, equal in all "
@@ -108,15 +126,18 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
     return fitted
 
 
-def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """The learner, on at most ``search_rows`` rows.
+def _fit_dense(estimator: Any, population: Population, samples: Samples, without: Without | None = None) -> Fitted:
+    """The learner, on at most ``search_rows`` rows; ``without`` is that of components.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
-    distinct = without_copies(samples.on_host())
+    samples = samples.on_host()
+    if is_sparse(samples.X):
+        samples = replace(samples, X=samples.X.toarray())
+    distinct = without_copies(samples)
     some = distinct.drawn(policy.search_rows)
     settings = Settings(
         estimator.n_vectors,
@@ -128,7 +149,7 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:
-            found = learn(some, settings, step)
+            found = learn(some, settings, step, without)
         basis = found.basis.in_precision(some.weights.dtype)
         if found.held_out is None:
             held_out = Sums.of(basis, found.ridge, found.samples).left_out(found.samples)
@@ -207,16 +228,6 @@ def _warn_open_end(estimator: Any, found: Learned, n: int) -> None:
         )
 
 
-def _fit_sparse(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
-    found = search_model(estimator, samples, Gaussian(), "auto")
-    basis = samples.original(found.basis)
-    alpha = found.ridge / float(namespace(samples.weights).sum(samples.weights))
-    held_out = nested_values(samples, found) or Sums.of(basis, alpha, samples).left_out(samples)
-    sums, novelty = _sums(population, basis, alpha), novelty_of(samples, found.selection, basis)
-    return Fitted(sums.expansion(), sums, held_out, novelty, found.path, str(Kind.STILL))
-
-
 class LearningEstimator(CallbackSupportMixin, BaseEstimator):
     """What both estimators of the learner have: their parameters, explanations, novelty, and ways to go on learning."""
 
@@ -268,8 +279,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         self.n_vectors_, self.vectors_ = expansion.n_vectors, expansion.vectors
         self.indices_ = expansion.indices
 
-    def _learn_batch(self, samples: Samples, before: Sums | None, basis: Basis | None) -> Sums:
-        """The sums after a batch; without any ``before`` it chooses the vectors, unless a ``basis`` is given."""
+    def _learn_batch(self, samples: Samples, before: Sums | None, basis: Basis | None) -> tuple[Sums, Samples]:
+        """The sums after a batch, and its rows as these see them.
+
+        Without any ``before`` the batch chooses the vectors, unless a ``basis`` is given.
+        """
         if before is not None:
             if basis is not None and not same_basis(basis, before.basis):
                 raise ValueError(
@@ -277,14 +291,14 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
                     "a new model, or leave basis out."
                 )
             self._check_outputs(before, samples)
-            return before.with_batch(samples)
+            return before.with_batch(samples), samples
         if basis is not None:
             self.novelty_, self.path_, self.background_, self.origin_ = None, None, None, "given"
             self.n_copies_ = 0
-            return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples)
+            return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples), samples
         fitted = fit_population(self, samples)
         self._keep_choices(fitted)
-        return fitted.sums
+        return fitted.sums, fitted.rows or samples
 
     def _check_outputs(self, sums: Sums, samples: Samples) -> None:
         """Refuse rows with more or fewer targets than those before."""
@@ -346,6 +360,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         samples, sums, name = self._batch(X, y, sample_weight), sums_before(self), type(self).__name__
         assert sums is not None
+        if sees_components(sums.basis):
+            raise ValueError(
+                f"{name}.forget: this model sees components of sparse rows, and a regression on these rows is among "
+                "them, which sums do not hold; fit a new model to the other rows."
+            )
         self._check_outputs(sums, samples)
         known = sums.statistics.count
         if samples.n >= known:

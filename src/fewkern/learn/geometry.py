@@ -137,6 +137,8 @@ class Rows:
     """Where the rows are in the tables of a warp."""
     scores: Scores | None = None
     """What positions of levels are means of, where there are categories; on the host."""
+    views: tuple[Rows, ...] = ()
+    """The rows as every fold sees them, where they are not the same to all."""
 
     @property
     def n(self) -> int:
@@ -197,6 +199,10 @@ class Rows:
     def with_targets(self, Y: Array) -> Rows:
         """The same rows with other targets."""
         return replace(self, Y=Y)
+
+    def of_fold(self, k: int) -> Rows:
+        """The rows as the fold ``k`` sees them."""
+        return self.views[k] if self.views else self
 
     def warped(self, warp: Warp | None) -> Array:
         """The prepared rows as the Gaussians see them."""

@@ -34,6 +34,8 @@ from fewkern.learn.preparation import Warp
 from fewkern.learn.start import Start, choose_start, left_out_residuals
 
 Host = np.ndarray[Any, Any]
+Without = Callable[[Host], Samples]
+"""All samples as they look to those who have not seen the targets of some rows of the table."""
 _FOLDS = 5
 # Rows of the rarest class to hold out, over ``judged_rows``.
 _OF_RAREST = 0.05
@@ -77,8 +79,16 @@ class Learned:
     in units of the targets."""
 
 
-def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = lambda _: None) -> Learned:
-    """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays."""
+def learn(
+    samples: Samples,
+    settings: Settings,
+    step: Callable[[int], None] = lambda _: None,
+    without: Without | None = None,
+) -> Learned:
+    """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays.
+
+    Where columns depend on targets, ``without`` gives the samples of a fold.
+    """
     policy = settings.policy
     assert samples.targets is not None
     samples = samples.take(row_order(without_names(samples, settings.levels), samples.targets))
@@ -94,6 +104,9 @@ def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = la
         largest = max(size for size in sizes.still if sizes.asked(Kind.STILL, size))
         candidate = still(rows, start, largest, policy)[1]
         return _learned(samples, preparation, rows, candidate, policy)
+    if without is not None and len(folds) > 1:  # with so many rows that one is enough, none of them matters
+        seen = (preparation(_aligned(without(samples.rows[held]), samples).X).astype(np.float64) for _, held in folds)
+        rows = replace(rows, views=tuple(replace(rows, T=T, cells=warp.cells(T)) for T in seen))
     comparison = compare(rows, folds, start, sizes, policy, step)
     key = comparison.choose(settings.leniency)
     found = _learned(samples, preparation, rows, _finish(rows, comparison, key, start, sizes, policy), policy)
@@ -117,6 +130,11 @@ def learn_from_samples(samples: Samples, policy: Policy) -> tuple[Learned, Host]
     left_out = np.empty_like(rows.Y)
     left_out[order] = (rows.Y - residuals) * spread + mean
     return _learned(samples, preparation, rows, candidate, policy), left_out
+
+
+def _aligned(samples: Samples, like: Samples) -> Samples:
+    """The samples that ``like`` has, in its order."""
+    return samples.take(np.searchsorted(samples.rows, like.rows))
 
 
 def preparation_of(samples: Samples, settings: Settings) -> Preparation:

@@ -40,9 +40,7 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
     vectors; of more rows least squares needs sums only.
     """
     found, least = fitted.learned, fitted.held_out
-    if found is None or found.comparison is None:
-        return fitted
-    if float(fitted.sums.statistics.weight) > _ALL * float(found.samples.weights.sum()):
+    if found.comparison is None or float(fitted.sums.statistics.weight) > _ALL * float(found.samples.weights.sum()):
         return fitted
     log_loss, wrong = _log_loss(calibrate(ClassScores(), least), least), least.error_rate()
     best, before = None, math.inf
@@ -74,7 +72,7 @@ def _fits(found: Learned, own: Host) -> Iterator[tuple[float, Host, tuple[Host, 
     for part, candidate in enumerate(comparison.candidates[found.key]):
         held = comparison.rows[comparison.parts == part]
         fitted = np.setdiff1d(np.arange(rows.n), held)
-        Z, new = (features(rows.take(some), candidate.geometry) for some in (fitted, held))
+        Z, new = (features(rows.of_fold(part).take(some), candidate.geometry) for some in (fitted, held))
         folds.append((Z, fitted, new))
     solved: Sequence[tuple[Host, Host] | None] = [None] * len(folds)
     for factor in _RIDGES:
