@@ -28,6 +28,7 @@ from fewkern.core.explanation import Background
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian, Kernel
 from fewkern.core.path import Path
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
@@ -40,7 +41,7 @@ from fewkern.learn.preparation import with_open_ends
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.selection import SelectionRule, choose_basis
-from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
+from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty_of
 
 PARAMETERS = constraints(
     "max_vectors",
@@ -199,15 +200,22 @@ def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
 def _novelty(found: Learned, basis: GaussianBasis, settings: Settings) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
 
-    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
+    def prepared(rest: Samples) -> tuple[Preparation, Any]:
         columns = with_open_ends(preparation_of(rest, settings), rest.X.astype(np.float64))
-        return Gaussian(unit="range").resolve(columns(rest.X)), columns
+        return columns, columns(rest.X)
 
-    kernel, preparation = geometry(found.samples)
-    samples = replace(found.samples, X=preparation(found.samples.X))
+    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
+        # the median distance, in units of the columns, hardly depends on a tenth of the rows
+        columns, T = prepared(rest)
+        return replace(kernel, length_scale=kernel.length_scale * (feature_units(T, "range") / units)), columns
+
+    some = found.samples.take(np.arange(min(found.samples.n, MOST_NOVELTY_ROWS)))  # in an order that looks random
+    preparation, T = prepared(some)
+    kernel, units = Gaussian(unit="range").resolve(T), feature_units(T, "range")
+    samples = replace(some, X=T)
     count = min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY)
     selection = choose_basis(samples, kernel, SelectionRule(seed=0), count)
-    novelty = novelty_of(found.samples, selection, selection.basis(), geometry)
+    novelty = novelty_of(some, selection, selection.basis(), geometry)
     return replace(novelty, preparation=preparation)
 
 
