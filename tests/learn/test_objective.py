@@ -260,7 +260,7 @@ def test_coefficients_are_those_of_the_regression(outputs):
 
 
 def test_a_warp_that_has_learned_nothing_changes_nothing():
-    rows, geometry = problem()
+    rows, _ = problem()
     knots = bent(np.random.default_rng(3)).knots
     start = Warp.identity(np.column_stack([knots, knots]), np.zeros(0), np.zeros(0), np.zeros(4, dtype=bool))
     assert start.columns.tolist() == [0, 1, 2, 3]

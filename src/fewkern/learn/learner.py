@@ -169,7 +169,7 @@ def _rows(samples: Samples, levels: Counts | None, policy: Policy) -> tuple[Rows
     weights, Y, units = _standardized(samples, policy)
     preparation, scores = fit_columns(samples.X, Y, weights, levels, policy)
     T, places = preparation(samples.X).astype(np.float64), preparation.places(samples.X)
-    warp = first_warp(preparation, places, scores)
+    warp = first_warp(preparation, places, scores, policy)
     rows = Rows(T, Y, weights, linear_axes(T, policy), samples.groups, warp.cells(T, places), scores)
     return rows, units, preparation, warp
 

@@ -93,6 +93,20 @@ class Policy:
     tolerance: float = 0.02
     """What a model of half the size may lose (section 5): this share of the best model's gain over a constant, times
     its error over that of the constant. So clean tables stay clean, and weak signals are kept."""
+    coordinates: int = 2
+    """Prepared columns of a category of three levels or more (section 1): one or two. With one the error of tables with
+    categories is 5% higher."""
+    level_prior: tuple[float, float] = (1.0, 300.0)
+    """Rows that the prior of a level's position counts for, at least and at most; between them it is the variance
+    within the levels over that between them (section 1). With at most 30 an irrelevant category of as many levels as
+    rows multiplies the error by three; 300 and 1,000 do not differ."""
+    level_columns: int = 64
+    """Other columns whose interactions with a category are looked at for its second coordinate (section 1)."""
+    firmness: float = 10.0
+    """Largest strength of the prior on a level's move, over ``stiffness``: rows per squared standard deviation of the
+    column (section 3). 10 and 30 do not differ."""
+    gap_prior: float = 1.0
+    """The same of the move of a gap in a column of numbers."""
     sparse: SparsePolicy = SparsePolicy()
     """How sparse rows become columns (section 7)."""
 

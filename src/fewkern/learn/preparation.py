@@ -30,7 +30,7 @@ _NORMAL_RANGE = 1.349
 _BOUND = 4.0
 # Prepared values stay within as many standard deviations: an outlier must not rule all distances. A column of few
 # values may be a flag, which is far out wherever it is rare.
-_FURTHEST, _FURTHEST_OF_FEW = 3.5, 3.0
+FURTHEST, RAREST_FLAG = 3.5, 3.0
 # How far open ends reach, in ranges of the column.
 _REACH = 100.0
 
@@ -86,11 +86,11 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
         return np.zeros(1) if not len(x) else distinct, np.zeros(1)
     scale = _Scale(x, weights)
     if len(distinct) <= policy.knots:
-        knots, values, furthest = distinct, scale.bent(distinct), _FURTHEST_OF_FEW
+        knots, values, furthest = distinct, scale.bent(distinct), RAREST_FLAG
     else:
         knots, normal = scale.normal_scores(policy.knots)
         share = scale.heaviness(policy.tail)
-        values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, _FURTHEST
+        values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, FURTHEST
     t = _interpolated(x, knots, values)
     mean = weights @ t / weights.sum()
     spread = np.sqrt(weights @ (t - mean) ** 2 / weights.sum())
