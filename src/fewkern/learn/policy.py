@@ -29,6 +29,8 @@ class Policy:
 
     knots: int = 17
     """Knots of the map of a column (section 1). 9, 17, 33 and 200 differ by less than the noise."""
+    pieces: int = 4
+    """Parts into which the pieces of the maps are cut for the best model, if its error then falls (section 4)."""
     tail: float = 1.0
     """How far beyond a normal distribution's the tails of a column reach where it is mapped to normal scores, as a
     share of the normal's (section 1). Columns with lighter tails keep their shape: uniform ones must."""
@@ -42,6 +44,8 @@ class Policy:
     """Least ridge of moved vectors, per unit of weight: coefficients must not cancel (section 3)."""
     metric_steps: int = 8
     """Steps that move the inverse widths of the columns alone, from the best start (section 2)."""
+    metric_prior: float = 1.0
+    """Strength of the prior on these inverse widths: errors of one standard deviation per squared logarithm."""
     rare_share: float = 0.2
     """Share of a class, over that of a class on average, below which its rows count no more in the search (section
     5): a class of two rows would rule all others."""

@@ -97,6 +97,12 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
     return knots, np.clip((values - mean) / (spread if spread > 0 else 1.0), -furthest, furthest)
 
 
+def cut(knots: Host, parts: int) -> Host:
+    """Rows of numbers with rows between them, so that every gap is cut into ``parts`` of equal length."""
+    ends = np.concatenate([knots[:-1, None] + np.diff(knots, axis=0)[:, None] * (np.arange(parts) / parts)[:, None]])
+    return np.concatenate([ends.reshape(-1, knots.shape[1]), knots[-1:]])
+
+
 def _interpolated(x: Host, knots: Host, values: Host) -> Host:
     """What a preparation of this column does; np.interp fails on the slopes of tiny columns."""
     piece = np.clip(np.searchsorted(knots, x, "right") - 1, 0, len(knots) - 2)
@@ -217,6 +223,13 @@ class Warp:
     def moved(self, parameters: Array) -> Warp:
         """The map with other parameters."""
         return replace(self, parameters=parameters)
+
+    def finer(self, parts: int) -> Warp:
+        """The same map with every piece cut into so many, each with a slope of its own."""
+        pieces, count = self._shape
+        slopes = np.repeat(to_numpy(self.log_slopes), parts, axis=0)
+        parameters = np.concatenate([slopes.ravel(), to_numpy(self.parameters)[pieces * count :]])
+        return replace(self, knots=cut(to_numpy(self.knots), parts), parameters=parameters)
 
     def based(self, other: Warp) -> Warp:
         """The map with the same parameters on other positions of levels and gaps."""
