@@ -98,9 +98,10 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
 
 
 def cut(knots: Host, parts: int) -> Host:
-    """Rows of numbers with rows between them, so that every gap is cut into ``parts`` of equal length."""
-    ends = np.concatenate([knots[:-1, None] + np.diff(knots, axis=0)[:, None] * (np.arange(parts) / parts)[:, None]])
-    return np.concatenate([ends.reshape(-1, knots.shape[1]), knots[-1:]])
+    """Knots ``(k, c)`` with others between them, so that every piece is cut into ``parts`` of equal length."""
+    along = (np.arange(parts) / parts)[:, None]
+    between = knots[:-1, None] + along * np.diff(knots, axis=0)[:, None]
+    return np.concatenate([between.reshape((len(knots) - 1) * parts, knots.shape[1]), knots[-1:]])
 
 
 def _interpolated(x: Host, knots: Host, values: Host) -> Host:
