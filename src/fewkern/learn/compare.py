@@ -190,7 +190,7 @@ def climb(
             break
     if moved_best is not None and moved_best.warp is not None and policy.pieces > 1:
         finer = replace(moved_best, warp=moved_best.warp.finer(policy.pieces))
-        finer = move(rows.every, finer, policy.steps, policy)
+        finer = move(rows.every, finer, policy.steps, policy, promising=lambda geometry: judge(geometry) < min(errors))
         if judge(finer) < (1.0 - policy.tolerance) * min(errors):
             yield Candidate(Kind.MOVED, finer.size, finer)
 

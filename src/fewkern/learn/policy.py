@@ -44,8 +44,8 @@ class Policy:
     """Least ridge of moved vectors, per unit of weight: coefficients must not cancel (section 3)."""
     metric_steps: int = 8
     """Steps that move the inverse widths of the columns alone, from the best start (section 2)."""
-    metric_prior: float = 1.0
-    """Strength of the prior on these inverse widths: errors of one standard deviation per squared logarithm."""
+    metric_gain: float = 0.2
+    """Share by which the leave-one-out error must then fall: with noise, the widths of few rows are overfitted."""
     rare_share: float = 0.2
     """Share of a class, over that of a class on average, below which its rows count no more in the search (section
     5): a class of two rows would rule all others."""
