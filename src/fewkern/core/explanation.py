@@ -34,6 +34,7 @@ from fewkern.arrays.namespace import Array, is_sparse, namespace, to_numpy
 from fewkern.arrays.neighbors import MOST_ROWS, weighted_centers
 from fewkern.arrays.numerics import column_spreads, line_integrals, squarable
 from fewkern.arrays.storable import floats, storable
+from fewkern.core.components import sees_components
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation, gaussians, times_metric
 from fewkern.core.radial import Gaussian
@@ -115,9 +116,9 @@ def _columns(basis: GaussianBasis, T: Array) -> Array:
 
 
 def explainable(function: Any) -> bool:
-    """Whether the function is a sum of Gaussians, the only kind that has the closed form."""
+    """Whether the function is a sum of Gaussians of the columns, the only kind that has the closed form."""
     if isinstance(function, GaussianExpansion):
-        return True
+        return not sees_components(function)
     return isinstance(function, KernelExpansion) and isinstance(function.kernel, Gaussian)
 
 
@@ -174,7 +175,9 @@ def shares(function: Gaussians, X: Array, background: Background) -> tuple[Array
         for few in row_blocks(int(weights.shape[0]), max(m, d) * int(ends.shape[0]), budget=_BLOCK_ELEMENTS):
             each = _from_some(form, T[rows, :], centers[few, :], starts[few, :], ends)
             out[rows, ...] += xp.tensordot(weights[few], each, axes=1)
-    return out, weights @ (starts @ form.coef + centers @ form.slopes + form.offset)
+    return form.basis.preparation.by_column(out, 1), weights @ (
+        starts @ form.coef + centers @ form.slopes + form.offset
+    )
 
 
 def _from_some(form: GaussianExpansion, T: Array, centers: Array, start: Array, end: Array) -> Array:
@@ -223,9 +226,9 @@ def _host_form(function: Gaussians) -> GaussianExpansion:
 
 
 def differentiable(expansion: KernelExpansion | GaussianExpansion) -> bool:
-    """Whether the function has derivatives: a kernel that supplies them, and dense vectors."""
+    """Whether the function has derivatives in the columns: a kernel that supplies them, and dense vectors."""
     if isinstance(expansion, GaussianExpansion):
-        return True
+        return not sees_components(expansion)
     return expansion.kernel.differentiable and not is_sparse(expansion.vectors)
 
 
@@ -278,5 +281,7 @@ def feature_importances(expansion: KernelExpansion | GaussianExpansion, samples:
     for output in range(expansion.n_outputs):
         if float(outputs[output]) > 0:
             total += share @ (slopes(expansion, X, output) * spread / outputs[output]) ** 2
+    if isinstance(expansion, GaussianExpansion):
+        total = expansion.basis.preparation.by_column(total, 0)
     size = xp.sum(total)
     return total / size if float(size) > 0 else total

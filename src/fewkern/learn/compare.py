@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.learn.geometry import Geometry, Rows, coefficients, values
+from fewkern.learn.geometry import Geometry, Rows, coefficients, divided, values
 from fewkern.learn.moves import move
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import ROUNDING, Start, choose_ridge
@@ -74,6 +74,8 @@ class Sizes:
     least: int = 1
     most: int | None = None
     """What was asked for. Smaller models are steps towards it, larger ones only teach."""
+    most_still: int | None = None
+    """Largest model of samples that may be taken; larger ones only teach."""
 
     @classmethod
     def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
@@ -83,7 +85,8 @@ class Sizes:
         if fixed is not None:
             own = (*(m for m in policy.ladder if m < fixed), fixed)
             return cls(tuple(sorted({fixed, *(m for m in still if m > fixed)})), own, fixed, fixed)
-        bound = max(policy.ladder[-1], int(n / policy.rows_per_vector)) if most is None else most
+        paid = max(policy.ladder[-1], int(n / policy.rows_per_vector))
+        bound = min(paid, policy.most_vectors) if most is None else most
         still |= {min(bound, cap)} if most is not None else set()
         top = max(1, min(int(policy.share * n), bound))
         ladder = [m for m in policy.ladder if min(n_outputs, top) <= m <= top]
@@ -95,9 +98,10 @@ class Sizes:
             ladder = sorted({max(1, top // 2), top})
         return cls(tuple(sorted(still)), tuple(ladder), 1, most)
 
-    def asked(self, size: int) -> bool:
-        """Whether a model of this size may be taken."""
-        return self.least <= size and (self.most is None or size <= self.most)
+    def asked(self, kind: Kind, size: int) -> bool:
+        """Whether a model of this kind and size may be taken."""
+        bounds = (self.most, self.most_still if kind is Kind.STILL else None)
+        return self.least <= size and all(bound is None or size <= bound for bound in bounds)
 
 
 def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
@@ -176,7 +180,7 @@ def climb(
         def promising(half_way: Geometry, to_reach: float = to_reach) -> bool:
             return judge(half_way) <= to_reach
 
-        moved = move(rows, geometry, policy.steps, policy, promising=promising)
+        moved = move(rows.every, geometry, policy.steps, policy, promising=promising)
         errors.append(judge(moved))
         yield Candidate(Kind.MOVED, size, moved)
         if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:
@@ -192,7 +196,8 @@ def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.rand
     some = rng.choice(rows.n, min(max(_ROWS_PER_VECTOR * count, _LEAST_ROWS), rows.n), False, chance / chance.sum())
     part = rows.take(some)
     T = part.warped(geometry.warp)
-    K = replace(geometry, vectors=part.T, log_widths=np.zeros(len(some))).columns(T)
+    V = part.as_vectors(geometry.warp)
+    K = replace(geometry, vectors=V, log_widths=np.zeros(len(some))).columns(T)
     left = 1.0 - np.clip(geometry.columns(T).max(axis=1) ** 2, 0.0, 0.99)
     factor, chosen = np.zeros((len(some), count)), []
     for j in range(min(count, len(some))):
@@ -204,7 +209,7 @@ def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.rand
         left = np.maximum(np.minimum(left, unexplained), ROUNDING)
         left[chosen] = -1.0
     widths = np.concatenate([geometry.log_widths, np.full(len(chosen), np.median(geometry.log_widths))])
-    return replace(geometry, vectors=np.concatenate([geometry.vectors, part.T[chosen]]), log_widths=widths)
+    return replace(geometry, vectors=np.concatenate([geometry.vectors, V[chosen]]), log_widths=widths)
 
 
 def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.random.Generator) -> Geometry:
@@ -215,7 +220,8 @@ def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.rand
     K = geometry.columns(T) * np.exp(2.0 * geometry.log_widths)
     squares = np.exp(2.0 * geometry.log_scales)
     slopes = []
-    for output in range(min(W.shape[1], _GRADIENT_OUTPUTS)):
+    # those that vary most: which outputs these are must not depend on the names of classes
+    for output in np.argsort(-np.linalg.norm(W[: geometry.size], axis=0), kind="stable")[:_GRADIENT_OUTPUTS]:
         A = K * W[: geometry.size, output]
         slopes.append((A @ V - A.sum(axis=1)[:, None] * T) * squares)
     strengths, axes = leading_axes(np.concatenate(slopes), policy.directions)
@@ -313,8 +319,10 @@ def compare(
 ) -> Comparison:
     """All candidates on all folds."""
     found = []
-    for fitted, held in folds:
-        found.append(_compare_fold(rows.take(fitted), rows.take(held), start, sizes, policy))
+    for k, (fitted, held) in enumerate(folds):
+        (some, others), warp = divided(rows.of_fold(k), start.warp, fitted, held)
+        some = replace(some, beyond=rows.beyond)
+        found.append(_compare_fold(some, others, replace(start, warp=warp), sizes, policy))
         step(len(found))
     keys = [key for key in found[0] if all(key in fold for fold in found)]
     candidates = {key: [fold[key][0] for fold in found] for key in keys}
@@ -335,7 +343,7 @@ def _compare_fold(
     def judged(geometry: Geometry) -> tuple[Host, Host]:
         """Values on the rows held out, and their squared errors within the range of the targets."""
         if id(geometry) not in seen:
-            predicted = values(held, geometry, *coefficients(fitted, geometry, policy))
+            predicted = values(held, geometry, *coefficients(fitted.every, geometry, policy))
             errors = np.sum((np.clip(predicted, low, high) - held.Y) ** 2, axis=1)
             seen[id(geometry)] = geometry, predicted, errors
         return seen[id(geometry)][1:]
@@ -345,5 +353,5 @@ def _compare_fold(
 
     every = climb(fitted, start, sizes, policy, error)
     return {
-        candidate.key: (candidate, *judged(candidate.geometry)) for candidate in every if sizes.asked(candidate.size)
+        candidate.key: (candidate, *judged(candidate.geometry)) for candidate in every if sizes.asked(*candidate.key)
     }

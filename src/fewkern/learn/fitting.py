@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -13,36 +14,49 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
-from fewkern.arrays.namespace import is_sparse, namespace, to_numpy
+from fewkern.arrays.columns import counts_of
+from fewkern.arrays.namespace import asarray_like, device, is_sparse, on_host, to_numpy
 from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
-from fewkern.arrays.validation import CallbackSupportMixin
+from fewkern.arrays.validation import CallbackSupportMixin, StrOptions
 from fewkern.base import CONSTRAINTS, BudgetWarning, constraints, explain, kept_importances
+from fewkern.core.components import ComponentPreparation, sees_components
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian, Kernel
 from fewkern.core.path import Path
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
 from fewkern.learn.compare import Kind
-from fewkern.learn.learner import Learned, Settings, learn
+from fewkern.learn.components import find_components, is_wide
+from fewkern.learn.copies import without_copies
+from fewkern.learn.learner import Learned, Settings, Without, learn, preparation_of
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.preparation import fit_preparation, with_open_ends
-from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold, search_model
+from fewkern.learn.preparation import with_open_ends
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.search import nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
-from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
+from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty_of
 
-PARAMETERS = constraints("max_vectors", "prefer", "random_state", "verbose", n_vectors=CONSTRAINTS["max_vectors"])
+PARAMETERS = constraints(
+    "max_vectors",
+    "prefer",
+    "random_state",
+    "verbose",
+    n_vectors=CONSTRAINTS["max_vectors"],
+    categorical_features=["array-like", StrOptions({"from_dtype"}), None],
+)
 """Parameters that both estimators of the learner have, and what they accept."""
 
 # Largest number of vectors for the novelty: more than 20 hardly matter, and files hold them beside the model's own.
 _MOST_FOR_NOVELTY = 80
+# Share of the rows that are copies of others, above which a warning says so.
+_MANY_COPIES = 0.05
 # More vectors pay if the last ones lowered the error by more than this many standard errors of the fall.
 _CLEAR = 2.0
 
@@ -58,16 +72,31 @@ class Fitted:
     novelty: Novelty | None
     path: Path | None
     origin: str
-    background: Background | None = None
+    background: Background | None
     """What explanations compare with."""
-    learned: Learned | None = None
+    learned: Learned
     loss: str = "squared"
     """What the coefficients minimize."""
+    copies: int = 0
+    """Rows of the sample that are copies of others."""
+    rows: Samples | None = None
+    """All rows, where the function sees components: as regressions see them that were fitted to other rows."""
 
     @property
     def basis(self) -> Basis:
         """Vectors and features, where the rows are."""
         return self.sums.basis
+
+    def behind(self, matrix: np.ndarray[Any, Any]) -> Fitted:
+        """The same function of all columns, of which the ``matrix`` makes the components that it sees."""
+
+        def moved(value: Any) -> Any:
+            return replace(value, preparation=ComponentPreparation.of(value.preparation, matrix))
+
+        assert isinstance(self.expansion, GaussianExpansion)
+        expansion = replace(self.expansion, basis=moved(self.expansion.basis))
+        sums = replace(self.sums, basis=moved(self.sums.basis))
+        return replace(self, expansion=expansion, sums=sums, novelty=moved(self.novelty), background=None)
 
 
 def policy_of(estimator: Any) -> Policy:
@@ -77,59 +106,116 @@ def policy_of(estimator: Any) -> Policy:
 
 def fit_population(estimator: Any, population: Population) -> Fitted:
     """Choose vectors on a sample of the rows, and take the coefficients from all."""
-    samples = with_targets(population.sample)
-    if is_sparse(samples.X):
-        return _fit_sparse(estimator, population, samples)
-    fitted = _fit_dense(estimator, population, samples)
-    if fitted.learned is not None:
-        _warn_open_end(estimator, fitted.learned, samples.n)
+    samples, components = with_targets(population.sample), None
+    policy = policy_of(estimator).sparse
+    if is_sparse(samples.X) and is_wide(samples.X, samples.n_outputs, policy):
+        assert isinstance(population, Samples)  # collections are dense
+        components = find_components(with_targets(population), policy)
+        population, samples = components.samples, components.samples.sample
+    fitted = _fit_dense(estimator, population, samples, None if components is None else components.without)
+    if components is not None:
+        fitted = replace(fitted.behind(components.matrix), rows=components.samples)
+    _warn_open_end(estimator, fitted.learned, samples.n)
+    if fitted.copies > _MANY_COPIES * samples.n:
+        warnings.warn(
+            f"{type(estimator).__name__}: {fitted.copies} of {samples.n} rows are copies of others, equal in all "
+            "columns and in y. They count as one row with the sum of their weights; n_copies_ is their number. Drop "
+            "them, and pass sample_weight if they mean one.",
+            UserWarning,
+            stacklevel=4,
+        )
     return fitted
 
 
-def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """The learner, on at most ``search_rows`` rows.
+def _fit_dense(estimator: Any, population: Population, samples: Samples, without: Without | None = None) -> Fitted:
+    """The learner, on at most ``search_rows`` rows; ``without`` is that of components.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
-    some = samples.drawn(policy.search_rows).on_host()
+    here = samples.on_host()
+    if is_sparse(here.X):
+        here = replace(here, X=here.X.toarray())
+    distinct = without_copies(here)
+    some = distinct.drawn(policy.search_rows)
     settings = Settings(
-        estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
+        estimator.n_vectors,
+        estimator.max_vectors,
+        estimator.prefer,
+        seed_from(estimator.random_state),
+        policy,
+        counts_of(estimator),
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:
-            found = learn(some, settings, step)
+            found = _learned(some, settings, step, without, _beyond(population, samples, policy))
         basis = found.basis.in_precision(some.weights.dtype)
         if found.held_out is None:
             held_out = Sums.of(basis, found.ridge, found.samples).left_out(found.samples)
         else:
             place, values = found.held_out
             held_out = HeldOut(values.astype(some.weights.dtype), found.samples.take(place))
-        novelty = _novelty(found, basis, policy)
+        novelty = _novelty(found, basis, settings)
         background = Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights))
     sums = _sums(population, basis.like(samples.X), found.ridge)
-    return Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
+    fitted = Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
+    return replace(fitted, copies=samples.n - distinct.n)
+
+
+def _beyond(population: Population, samples: Samples, policy: Policy) -> Samples | None:
+    """Rows of an accelerator beside the ``samples`` of them; none where these are few, and the host is as fast."""
+    if not isinstance(population, Samples) or on_host(population.X) or samples.n <= policy.still_rows:
+        return None
+    if population.groups is not None:
+        return None
+    rest = np.setdiff1d(to_numpy(population.drawn(policy.device_rows).rows), to_numpy(samples.rows))
+    place = np.searchsorted(to_numpy(population.rows), rest)
+    return with_targets(population.take(asarray_like(place, population.rows)))
+
+
+def _learned(
+    some: Samples, settings: Settings, step: Callable[[int], None], without: Without | None, beyond: Samples | None
+) -> Learned:
+    """What the learner finds; on the host alone where the memory of a device is too small."""
+    try:
+        return learn(some, settings, step, without, beyond)
+    except RuntimeError as error:
+        if beyond is None or type(error).__name__ != "OutOfMemoryError":
+            raise
+        warnings.warn(
+            f"The memory of {device(beyond.X)} is too small for {beyond.n + some.n} rows; vectors were moved on the "
+            f"host, on {some.n} of them. Pass fewer rows, or free memory.",
+            UserWarning,
+            stacklevel=6,
+        )
+    return learn(some, settings, step, without)
 
 
 def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
     return Sums(basis, alpha, feature_statistics(population, basis))
 
 
-def _novelty(found: Learned, basis: GaussianBasis, policy: Policy) -> Novelty:
+def _novelty(found: Learned, basis: GaussianBasis, settings: Settings) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
 
-    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
-        own = fit_preparation(rest.X, to_numpy(rest.weights), policy)
-        columns = with_open_ends(own, rest.X.astype(np.float64))
-        return Gaussian(unit="range").resolve(columns(rest.X)), columns
+    def prepared(rest: Samples) -> tuple[Preparation, Any]:
+        columns = with_open_ends(preparation_of(rest, settings), rest.X.astype(np.float64))
+        return columns, columns(rest.X)
 
-    kernel, preparation = geometry(found.samples)
-    samples = replace(found.samples, X=preparation(found.samples.X))
+    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
+        # the median distance, in units of the columns, hardly depends on a tenth of the rows
+        columns, T = prepared(rest)
+        return replace(kernel, length_scale=kernel.length_scale * (feature_units(T, "range") / units)), columns
+
+    some = found.samples.take(np.arange(min(found.samples.n, MOST_NOVELTY_ROWS)))  # in an order that looks random
+    preparation, T = prepared(some)
+    kernel, units = Gaussian(unit="range").resolve(T), feature_units(T, "range")
+    samples = replace(some, X=T)
     count = min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY)
     selection = choose_basis(samples, kernel, SelectionRule(seed=0), count)
-    novelty = novelty_of(found.samples, selection, selection.basis(), geometry)
+    novelty = novelty_of(some, selection, selection.basis(), geometry)
     return replace(novelty, preparation=preparation)
 
 
@@ -172,14 +258,12 @@ def _warn_open_end(estimator: Any, found: Learned, n: int) -> None:
         )
 
 
-def _fit_sparse(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
-    found = search_model(estimator, samples, Gaussian(), "auto")
-    basis = samples.original(found.basis)
-    alpha = found.ridge / float(namespace(samples.weights).sum(samples.weights))
-    held_out = nested_values(samples, found) or Sums.of(basis, alpha, samples).left_out(samples)
-    sums, novelty = _sums(population, basis, alpha), novelty_of(samples, found.selection, basis)
-    return Fitted(sums.expansion(), sums, held_out, novelty, found.path, str(Kind.STILL))
+def _same_levels(one: Any, other: Any) -> bool:
+    """Whether two models know the same levels of the same columns."""
+    pairs = zip(one or (), other or (), strict=False)
+    return (one is None) == (other is None) and all(
+        a is b or (a is not None and b is not None and a.tolist() == b.tolist()) for a, b in pairs
+    )
 
 
 class LearningEstimator(CallbackSupportMixin, BaseEstimator):
@@ -200,12 +284,14 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         n_vectors: Any = None,
         max_vectors: Any = None,
         prefer: str = "balanced",
+        categorical_features: Any = "from_dtype",
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
         self.prefer = prefer
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
 
@@ -224,15 +310,18 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _keep_choices(self, fitted: Fitted) -> None:
         self.path_, self.origin_, self.novelty_ = fitted.path, fitted.origin, fitted.novelty
-        self.background_ = fitted.background
+        self.background_, self.n_copies_ = fitted.background, fitted.copies
 
     def _keep_function(self, sums: Sums, expansion: GaussianExpansion | KernelExpansion) -> None:
         self.alpha_, self.basis_, self.expansion_ = sums.alpha, sums.basis, expansion
         self.n_vectors_, self.vectors_ = expansion.n_vectors, expansion.vectors
         self.indices_ = expansion.indices
 
-    def _learn_batch(self, samples: Samples, before: Sums | None, basis: Basis | None) -> Sums:
-        """The sums after a batch; without any ``before`` it chooses the vectors, unless a ``basis`` is given."""
+    def _learn_batch(self, samples: Samples, before: Sums | None, basis: Basis | None) -> tuple[Sums, Samples]:
+        """The sums after a batch, and its rows as these see them.
+
+        Without any ``before`` the batch chooses the vectors, unless a ``basis`` is given.
+        """
         if before is not None:
             if basis is not None and not same_basis(basis, before.basis):
                 raise ValueError(
@@ -240,13 +329,14 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
                     "a new model, or leave basis out."
                 )
             self._check_outputs(before, samples)
-            return before.with_batch(samples)
+            return before.with_batch(samples), samples
         if basis is not None:
             self.novelty_, self.path_, self.background_, self.origin_ = None, None, None, "given"
-            return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples)
+            self.n_copies_ = 0
+            return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples), samples
         fitted = fit_population(self, samples)
         self._keep_choices(fitted)
-        return fitted.sums
+        return fitted.sums, fitted.rows or samples
 
     def _check_outputs(self, sums: Sums, samples: Samples) -> None:
         """Refuse rows with more or fewer targets than those before."""
@@ -308,6 +398,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         samples, sums, name = self._batch(X, y, sample_weight), sums_before(self), type(self).__name__
         assert sums is not None
+        if sees_components(sums.basis):
+            raise ValueError(
+                f"{name}.forget: this model sees components of sparse rows, and a regression on these rows is among "
+                "them, which sums do not hold; fit a new model to the other rows."
+            )
         self._check_outputs(sums, samples)
         known = sums.statistics.count
         if samples.n >= known:
@@ -321,9 +416,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{name}.forget: no rows could have the sums that would be left, so not all of these rows (with these "
                 "targets and weights) are among those that the model has learned from; nothing was changed."
             )
-        kept = rows_among(samples.X, self.vectors_)
-        if self.novelty_ is not None:
-            kept |= rows_among(samples.X, self.novelty_.vectors)
+        kept = self._kept_among(samples.X)
         self._keep_batch(left)
         if kept.any():
             warnings.warn(
@@ -335,8 +428,18 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
             )
         return self
 
+    def _kept_among(self, X: Any) -> Any:
+        """Which rows of ``X`` the model keeps, as vectors or for the novelty; both are compared in prepared columns."""
+        basis, novelty = self.basis_, self.novelty_
+        kept = rows_among(basis.prepared(X) if isinstance(basis, GaussianBasis) else X, basis.vectors)
+        if novelty is not None:
+            kept |= rows_among(X if novelty.preparation is None else novelty.preparation(X), novelty.basis.vectors)
+        return kept
+
     def merge(self, other: Self) -> Self:
         """A model that has learned from the batches of both; they must have the same vectors and classes.
+
+        The ridge is that of this model: merging predicts what ``partial_fit`` of the other's batches would.
 
         Rows that both have learned count twice: those of a fit that both began with, for example. :meth:`forget` takes
         them out once.
@@ -353,6 +456,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError(
                 f"{name}: the models have different vectors; fit both by partial_fit with the same basis=."
             )
+        if not _same_levels(self.categories_, other.categories_):
+            raise ValueError(
+                f"{name}: the models know other levels of their categories; let both learn the same first batch, and "
+                "then other ones."
+            )
         if list(getattr(self, "classes_", ())) != list(getattr(other, "classes_", ())):
             raise ValueError(
                 f"{name}: the models know different classes; give both the same classes= in the first batch."
@@ -364,5 +472,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         tags.array_api_support = True
         return tags

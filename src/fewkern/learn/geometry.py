@@ -14,6 +14,7 @@ from fewkern.arrays.blocks import row_blocks
 from fewkern.arrays.linalg import inverse_psd
 from fewkern.arrays.namespace import Array, asarray_like, namespace, on_host, take_rows, to_numpy
 from fewkern.core.gaussians import GaussianBasis, Preparation
+from fewkern.learn.levels import Scores
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Cells, Warp
 
@@ -101,7 +102,10 @@ class Gaussians:
     def at(self, A: Array) -> Array:
         """Values ``(n, m)`` at rows in the metric."""
         K = A @ self.exponents
-        return namespace(K).exp(K, out=K) if isinstance(K, np.ndarray) else namespace(K).exp(K)
+        if isinstance(K, np.ndarray):  # in place: fresh pages of memory would take longer than the exponentials
+            return np.exp(np.minimum(K, 0.0, out=K), out=K)
+        xp = namespace(K)
+        return xp.exp(xp.minimum(K, xp.zeros_like(K)))
 
 
 class Workspace:
@@ -110,8 +114,10 @@ class Workspace:
     def __init__(self, n: int) -> None:
         self._n, self._held = n, dict[str, Host]()
 
-    def __call__(self, name: str, columns: int) -> Host:
-        """A matrix of this name; its entries are arbitrary."""
+    def __call__(self, name: str, columns: int, like: Array) -> Host | None:
+        """A matrix of this name; its entries are arbitrary. None where ``like`` is not of NumPy, which needs none."""
+        if not isinstance(like, np.ndarray):
+            return None
         size = self._n * columns
         held = self._held.get(name)
         if held is None or len(held) < size:
@@ -130,7 +136,13 @@ class Rows:
     """The linear features are ``T @ axes``, shape ``(d, p)``."""
     groups: Host | None = None
     cells: Cells | None = None
-    """Positions of the rows between the knots of a warp."""
+    """Where the rows are in the tables of a warp."""
+    scores: Scores | None = None
+    """What positions of levels are means of, where there are categories; on the host."""
+    views: tuple[Rows, ...] = ()
+    """The rows as every fold sees them, where they are not the same to all."""
+    beyond: Rows | None = None
+    """Further rows, on a device, that move vectors and give coefficients; nothing else looks at them."""
 
     @property
     def n(self) -> int:
@@ -173,7 +185,7 @@ class Rows:
         def taken(array: Array) -> Array:
             return array[part, ...] if isinstance(part, slice) else take_rows(array, asarray_like(part, array))
 
-        cells, groups = self.cells, self.groups
+        cells, groups, scores = self.cells, self.groups, self.scores
         return Rows(
             taken(self.T),
             taken(self.Y),
@@ -181,21 +193,53 @@ class Rows:
             self.axes,
             None if groups is None else groups[part],
             None if cells is None else Cells(taken(cells.place), taken(cells.along)),
+            None if scores is None else scores.take(part),
         )
 
     def first(self, count: int) -> Rows:
         """The first rows, which are a random sample: the learner's order looks random."""
         return self if count >= self.n else self.take(slice(0, count))
 
+    @cached_property
+    def every(self) -> Rows:
+        """These rows and those beyond, where the latter are."""
+        more = self.beyond
+        if more is None:
+            return self
+        xp = namespace(more.T)
+
+        def joined(here: Array, there: Array) -> Array:
+            return xp.concat([asarray_like(here, there, dtype=there.dtype), there], axis=0)
+
+        T, Y, weights = (joined(getattr(self, name), getattr(more, name)) for name in ("T", "Y", "weights"))
+        cells = None
+        if self.cells is not None and more.cells is not None:
+            cells = Cells(
+                *(joined(getattr(self.cells, name), getattr(more.cells, name)) for name in ("place", "along"))
+            )
+        return Rows(T, Y, weights, self.axes, cells=cells)
+
     def with_targets(self, Y: Array) -> Rows:
         """The same rows with other targets."""
         return replace(self, Y=Y)
+
+    def of_fold(self, k: int) -> Rows:
+        """The rows as the fold ``k`` sees them."""
+        return self.views[k] if self.views else self
 
     def warped(self, warp: Warp | None) -> Array:
         """The prepared rows as the Gaussians see them."""
         if warp is None:
             return self.T
+        warp = warp.like(self.T)
         return warp.at(self.T, self.cells or warp.cells(self.T))
+
+    def as_vectors(self, warp: Warp | None) -> Array:
+        """Vectors that the Gaussians see where the rows are."""
+        if warp is None:
+            return self.T
+        warp = warp.like(self.T)
+        return warp.as_vectors(self.T, self.cells or warp.cells(self.T))
 
     def blocks(self, columns: int) -> Iterator[slice]:
         """Blocks of rows for matrices of so many columns."""
@@ -205,6 +249,21 @@ class Rows:
     def linear(self) -> Array:
         """The axes of the linear features, where the rows are."""
         return asarray_like(self.axes, self.T, dtype=self.T.dtype)
+
+
+def divided(rows: Rows, warp: Warp | None, fitted: Any, held: Any) -> tuple[tuple[Rows, Rows], Warp | None]:
+    """Two parts of the rows, and a warp that begins with what the first part says of the levels of categories.
+
+    Positions of levels are means of targets: those of rows held out must not be among them.
+    """
+    parts = rows.take(fitted), rows.take(held)
+    if rows.scores is None or warp is None:
+        return parts, warp
+    assert parts[0].scores is not None
+    positions = parts[0].scores.positions(parts[0].weights)
+    own = [replace(part, T=part.scores.put(part.T, positions)) for part in parts if part.scores is not None]
+    starts = np.concatenate([positions, warp.starts[len(positions) :]])
+    return (own[0], own[1]), replace(warp, starts=starts)
 
 
 @dataclass(frozen=True)
@@ -221,14 +280,14 @@ class Sums:
     @classmethod
     def of(cls, rows: Rows, geometry: Geometry) -> Sums:
         """The sums, in blocks of rows: no matrix of all rows and features is made."""
-        blocks = _weighted_blocks(rows, geometry)
+        blocks, near = _weighted_blocks(rows, geometry)
         sums = reduce(
             lambda a, b: tuple(x + y for x, y in zip(a, b)), ((Z.T @ Z, Z.T @ Y, Z.T @ r) for Z, Y, r in blocks)
         )
         gram, cross, sums = (to_numpy(one) for one in sums)
-        mean = sums[:, 0] / rows.total
-        gram = gram - rows.total * np.outer(mean, mean)
-        return cls(gram, cross, mean)  # the targets are centred: so are the products with them
+        rest = sums[:, 0] / rows.total
+        gram = gram - rows.total * np.outer(rest, rest)
+        return cls(gram, cross, rest + near)  # the targets are centred: so are the products with them
 
     def solve(self, ridge: float) -> tuple[Host, Host]:
         """Coefficients of ridge regression, and the inverse of the shifted Gram matrix."""
@@ -238,13 +297,21 @@ class Sums:
         return inverse @ self.cross, inverse
 
 
-def _weighted_blocks(rows: Rows, geometry: Geometry) -> Iterator[tuple[Array, Array, Array]]:
-    """Blocks of features and of centred targets, each row times the root of its weight, and the roots."""
+def _weighted_blocks(rows: Rows, geometry: Geometry) -> tuple[Iterator[tuple[Array, Array, Array]], Host]:
+    """Blocks of features less a vector near their mean, of centred targets, and of ones; and that vector.
+
+    It is the mean of the first block: without it constant features would leave rounding errors. All are multiplied by
+    the roots of the weights.
+    """
     units, T = Gaussians.of(geometry, rows.T), rows.warped(geometry.warp)
-    for part in rows.blocks(geometry.size + len(rows.axes.T)):
-        Z = _features(rows, units, T[part, :])
-        Z *= rows.root[part, :]
-        yield Z, rows.weighted_targets[part, :], rows.root[part, :]
+    parts = list(rows.blocks(geometry.size + rows.axes.shape[1]))
+    near = namespace(T).mean(_features(rows, units, T[parts[0], :]), axis=0)
+
+    def weighted(part: slice) -> tuple[Array, Array, Array]:
+        root = rows.root[part, :]
+        return (_features(rows, units, T[part, :]) - near) * root, rows.weighted_targets[part, :], root
+
+    return map(weighted, parts), to_numpy(near)
 
 
 def _features(rows: Rows, units: Gaussians, T: Array) -> Array:

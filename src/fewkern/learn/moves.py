@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -24,18 +23,21 @@ def move(
     policy: Policy,
     tol: float = 1e-5,
     promising: Callable[[Geometry], bool] = lambda _: True,
+    still: bool = False,
 ) -> Geometry:
     """The geometry after at most ``steps`` steps of L-BFGS; one that gains less than the share ``tol`` is the last.
 
-    Half way the search ends where the geometry is not ``promising``.
+    Half way the search ends where the geometry is not ``promising``. Where vectors stand ``still``, only the inverse
+    widths of the columns and the ridge change.
 
     Cost: per step about ``7 n (m + p)^2`` flops, ``p`` being the number of linear features, and where rows are many
     times the features ``n (m + p)^2``.
     """
-    units, spectrum = _units(geometry), spectrum_of(rows, geometry, policy)
+    units, begin = _units(geometry, still), _packed(_arrays(geometry))
+    spectrum = spectrum_of(rows, geometry, policy)
 
     def at(x: Host) -> Geometry:
-        return _unpacked(x * units, geometry)
+        return _unpacked(begin + x * units, geometry)
 
     def error(x: Host) -> tuple[float, Host]:
         try:
@@ -47,10 +49,10 @@ def move(
     def hopeless(step: int, x: Host) -> bool:
         return 2 * step == steps and not promising(at(x))
 
-    return at(minimize_smooth(error, _packed(_arrays(geometry)) / units, max_iter=steps, tol=tol, watch=hopeless)[0])
+    return at(minimize_smooth(error, np.zeros_like(begin), max_iter=steps, tol=tol, watch=hopeless)[0])
 
 
-def _units(geometry: Geometry) -> Host:
+def _units(geometry: Geometry, still: bool) -> Host:
     """The unit of every number that moves: vectors are measured in the metric, and directions in its mean.
 
     All that changes a Gaussian then changes it about as much per step, and L-BFGS needs a third fewer steps.
@@ -59,14 +61,16 @@ def _units(geometry: Geometry) -> Host:
     units = [np.ones_like(array) for array in _arrays(geometry)]
     units[0] /= np.maximum(scales, _LEAST_SCALE * scales.max())  # vectors
     units[3] *= scales.mean()  # directions
+    if still:
+        units = [unit if at in (1, 5) else 0.0 * unit for at, unit in enumerate(units)]
     return _packed(units)
 
 
 def _arrays(geometry: Geometry) -> list[Host]:
     """Everything that moves."""
-    slopes = np.zeros(0) if geometry.warp is None else geometry.warp.log_slopes
+    changes = np.zeros(0) if geometry.warp is None else geometry.warp.parameters
     gaussian = geometry.vectors, geometry.log_scales, geometry.log_widths, geometry.directions
-    return [*gaussian, slopes, np.array([geometry.log_ridge])]
+    return [*gaussian, changes, np.array([geometry.log_ridge])]
 
 
 def _packed(arrays: list[Host]) -> Host:
@@ -76,6 +80,6 @@ def _packed(arrays: list[Host]) -> Host:
 def _unpacked(x: Host, like: Geometry) -> Geometry:
     old = _arrays(like)
     parts = np.split(x, np.cumsum([array.size for array in old])[:-1])
-    vectors, scales, widths, directions, slopes, ridge = (part.reshape(a.shape) for part, a in zip(parts, old))
-    warp = None if like.warp is None else replace(like.warp, log_slopes=slopes)
+    vectors, scales, widths, directions, changes, ridge = (part.reshape(a.shape) for part, a in zip(parts, old))
+    warp = None if like.warp is None else like.warp.moved(changes)
     return Geometry(vectors, scales, widths, directions, float(ridge[0]), warp)

@@ -23,8 +23,8 @@ eigenvalues :math:`e_k` of :math:`F^T F` are those where a search begins. Then
 
 which takes one product of :math:`n m^2` flops, the Gram matrix, where the former takes six; and rows come in blocks.
 
-The slopes :math:`\sigma` of a warp have a normal prior: :math:`J` has the term
-:math:`\tfrac{\tau q}{n} \sum (\log \sigma)^2` in addition, ``q`` being the number of targets.
+The parameters :math:`\theta` of a warp have a normal prior: :math:`J` has the term
+:math:`\tfrac{\tau q}{n} \sum \theta^2` in addition, ``q`` being the number of targets.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.linalg import inverse_psd
-from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, to_numpy
 from fewkern.core.gaussians import times_metric
 from fewkern.learn.geometry import Gaussians, Geometry, Host, Rows, Sums, ridge_of
 from fewkern.learn.policy import Policy
-from fewkern.learn.preparation import Cells
 
 # Largest leverage that is used: above it, a row's own value is nearly all that predicts it.
 MOST_LEVERAGE = 0.98
@@ -66,44 +65,46 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy, spectrum: Host | N
         value, d_ridge = _generalized(rows, geometry, policy, chain, spectrum)
     gradient = chain.gradient(math.exp(geometry.log_ridge) * rows.total * d_ridge)
     if geometry.warp is not None and gradient.warp is not None:
-        slopes, stiffness = geometry.warp.log_slopes, policy.stiffness * rows.Y.shape[1] / rows.n
-        value += stiffness * float(np.sum(slopes**2))
-        d_slopes = gradient.warp.log_slopes + 2.0 * stiffness * slopes
-        gradient = replace(gradient, warp=replace(geometry.warp, log_slopes=d_slopes))
+        learned, stiffness = geometry.warp.parameters, policy.stiffness * rows.Y.shape[1] / rows.n
+        value += stiffness * float(np.sum(learned**2))
+        gradient = replace(gradient, warp=geometry.warp.moved(gradient.warp.parameters + 2.0 * stiffness * learned))
     return value, gradient
 
 
 def _leave_one_out(rows: Rows, geometry: Geometry, policy: Policy, chain: _Chain) -> tuple[float, float]:
     """The leave-one-out error, and its derivative in the ridge."""
-    xp, room, m, p = namespace(rows.T), rows.workspace, geometry.size, rows.axes.shape[1]
+    xp, width = namespace(rows.T), geometry.size + rows.axes.shape[1]
+
+    def room(name: str) -> Any:
+        return rows.workspace(name, width, rows.T)
+
     A = chain.units.in_metric(chain.T)
     K = chain.units.at(A)
-    F = room("features", m + p)
-    F[:, :m], F[:, m:] = K, chain.T @ rows.linear
+    F = xp.concat([K, chain.T @ rows.linear], axis=1)
     F -= rows.mean(F)
     F *= rows.root
     Y, total, w = rows.weighted_targets, rows.total, rows.weights
     gram = F.T @ F
-    gram += ridge_of(geometry, rows, policy) * xp.eye(m + p, dtype=F.dtype)
+    gram += ridge_of(geometry, rows, policy) * xp.eye(width, dtype=F.dtype, device=device(F))
     inverse = inverse_psd(gram)
     W = inverse @ (F.T @ Y)
     R = Y - F @ W
-    smooth = xp.matmul(F, inverse, out=room("smooth", m + p))
+    smooth = xp.matmul(F, inverse, out=room("smooth"))
     leverage = xp.sum(smooth * F, axis=1) + w / total
     free = leverage < MOST_LEVERAGE
-    left = 1.0 - xp.where(free, leverage, MOST_LEVERAGE)
+    left = 1.0 - xp.where(free, leverage, xp.full_like(leverage, MOST_LEVERAGE))
     E = R / left[:, None]
     squared = xp.sum(E * E, axis=1)
     U = (2.0 / total) * E / left[:, None]
-    g = xp.where(free, (2.0 / total) * squared / left, 0.0)
+    g = xp.where(free, (2.0 / total) * squared / left, xp.zeros_like(left))
     Q = inverse @ (F.T @ U)
-    half = xp.multiply(smooth, xp.sqrt(g)[:, None], out=room("half", m + p))
+    half = xp.multiply(smooth, xp.sqrt(g)[:, None], out=room("half"))
     curved = half.T @ half  # a product with its own transpose costs half
-    DF = xp.matmul(F, Q @ W.T - 2.0 * curved, out=room("gradient", m + p))
-    DF += xp.multiply(smooth, 2.0 * g[:, None], out=room("half", m + p))
-    DF -= xp.matmul(xp.concat([U, R], axis=1), xp.concat([W, Q], axis=1).T, out=room("half", m + p))
+    DF = xp.matmul(F, Q @ W.T - 2.0 * curved, out=room("gradient"))
+    DF += xp.multiply(smooth, 2.0 * g[:, None], out=room("half"))
+    DF -= xp.matmul(xp.concat([U, R], axis=1), xp.concat([W, Q], axis=1).T, out=room("half"))
     DF *= rows.root
-    DF -= xp.multiply(w[:, None], xp.sum(DF, axis=0) / total, out=room("half", m + p))
+    DF -= xp.multiply(w[:, None], xp.sum(DF, axis=0) / total, out=room("half"))
     chain.pull(slice(None), K, A, DF)
     return float(xp.sum(squared)) / total, float(xp.sum(Q * W)) - float(xp.sum(xp.linalg.diagonal(curved)))
 
@@ -145,8 +146,8 @@ class _Chain:
         xp = namespace(rows.T)
         # in one product, pulls and sums
         self._vectors = xp.concat([self.units.vectors, xp.ones_like(self.units.vectors[:, :1])], axis=1)
-        self._cells = None if self.warp is None else rows.cells or self.warp.cells(rows.T)
-        self._sums: list[Any] = [0.0, 0.0, 0.0, 0.0]
+        self._d_rows = None if self.warp is None else xp.empty_like(rows.T)
+        self._sums: list[Any] = [0.0, 0.0, 0.0]
 
     def pull(self, part: slice, K: Array, A: Array, DF: Array) -> None:
         """Take in a block: the values ``K`` of the Gaussians, the rows ``A`` in the metric, the gradient ``DF``.
@@ -159,18 +160,17 @@ class _Chain:
         K *= units.squares
         pulled = K @ self._vectors
         by_row = pulled[:, d:]
-        found: list[Any] = [K.T @ A, namespace(T).sum(by_row * T * T, axis=0), T.T @ (by_row * A[:, d : d + r]), 0.0]
-        if self.warp is not None and self._cells is not None:
+        found = K.T @ A, namespace(T).sum(by_row * T * T, axis=0), T.T @ (by_row * A[:, d : d + r])
+        self._sums = [before + now for before, now in zip(self._sums, found)]
+        if self._d_rows is not None:
             pull = pulled[:, :d] - by_row * T
             d_rows = times_metric(pull, units.scales, units.directions) + DF[:, m:] @ self.rows.linear.T
-            cells = Cells(self._cells.place[part, :], self._cells.along[part, :])
-            found[3] = to_numpy(self.warp.d_levels(cells, d_rows))
-        self._sums = [before + now for before, now in zip(self._sums, found)]
+            self._d_rows[part, :] = d_rows
 
     def gradient(self, d_log_ridge: float) -> Geometry:
         """The gradient of all blocks."""
-        units, geometry, warp, d_levels = self.units, self.geometry, self.warp, self._sums[3]
-        NA, by_row_squares, crossed = (to_numpy(one) for one in self._sums[:3])
+        units, geometry, warp = self.units, self.geometry, self.warp
+        NA, by_row_squares, crossed = (to_numpy(one) for one in self._sums)
         B = to_numpy(units.in_metric(units.vectors))
         V, scales, U = (to_numpy(one) for one in (units.vectors, units.scales, units.directions))
         d, r = U.shape
@@ -182,7 +182,7 @@ class _Chain:
         d_directions = NT.T @ VU + V.T @ NU - crossed - V.T @ (by_vector[:, None] * VU)
         if warp is None:
             return Geometry(d_vectors, d_scales, -distances, d_directions, d_log_ridge)
-        cells = warp.cells(geometry.vectors)
-        d_slopes = warp.d_log_slopes(d_levels + warp.d_levels(cells, d_vectors))
-        d_warp = replace(warp, log_slopes=d_slopes)
+        there, cells = warp.like(self.T), warp.cells(geometry.vectors)
+        d_parameters = there.gradient(self.rows.cells or there.cells(self.rows.T), self._d_rows)
+        d_warp = warp.moved(to_numpy(d_parameters) + warp.gradient(cells, d_vectors))
         return Geometry(warp.pulled(cells, d_vectors), d_scales, -distances, d_directions, d_log_ridge, d_warp)
