@@ -223,7 +223,8 @@ def left_out_shares(
     whole = samples if samples.n <= SAMPLE_ROWS else samples.take(every)
     for part in [-1] if parts is None else range(int(xp.max(parts)) + 1):
         own = xp.zeros_like(chosen, dtype=xp.bool)
-        put(own, (judged if parts is None else judged[parts == part],), True)
+        mine = judged if parts is None else judged[parts == part]
+        put(own, (mine,), xp.ones_like(mine, dtype=xp.bool))
         rest = samples if parts is None else samples.take(every[~take_rows(own, every)])
         known, there = (_in_units_of(kernel, whole, rest), _identity) if geometry is None else geometry(rest)
         rows = xp.nonzero(own | (chosen > 0))[0]
