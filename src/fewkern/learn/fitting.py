@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.columns import counts_of
-from fewkern.arrays.namespace import is_sparse
+from fewkern.arrays.namespace import asarray_like, device, is_sparse, on_host, to_numpy
 from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
@@ -134,10 +135,10 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples, without
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
-    samples = samples.on_host()
-    if is_sparse(samples.X):
-        samples = replace(samples, X=samples.X.toarray())
-    distinct = without_copies(samples)
+    here = samples.on_host()
+    if is_sparse(here.X):
+        here = replace(here, X=here.X.toarray())
+    distinct = without_copies(here)
     some = distinct.drawn(policy.search_rows)
     settings = Settings(
         estimator.n_vectors,
@@ -149,7 +150,7 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples, without
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:
-            found = learn(some, settings, step, without)
+            found = _learned(some, settings, step, without, _beyond(population, samples, policy))
         basis = found.basis.in_precision(some.weights.dtype)
         if found.held_out is None:
             held_out = Sums.of(basis, found.ridge, found.samples).left_out(found.samples)
@@ -161,6 +162,35 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples, without
     sums = _sums(population, basis.like(samples.X), found.ridge)
     fitted = Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
     return replace(fitted, copies=samples.n - distinct.n)
+
+
+def _beyond(population: Population, samples: Samples, policy: Policy) -> Samples | None:
+    """Rows of an accelerator beside the ``samples`` of them; none where these are few, and the host is as fast."""
+    if not isinstance(population, Samples) or on_host(population.X) or samples.n <= policy.still_rows:
+        return None
+    if population.groups is not None:
+        return None
+    rest = np.setdiff1d(to_numpy(population.drawn(policy.device_rows).rows), to_numpy(samples.rows))
+    place = np.searchsorted(to_numpy(population.rows), rest)
+    return with_targets(population.take(asarray_like(place, population.rows)))
+
+
+def _learned(
+    some: Samples, settings: Settings, step: Callable[[int], None], without: Without | None, beyond: Samples | None
+) -> Learned:
+    """What the learner finds; on the host alone where the memory of a device is too small."""
+    try:
+        return learn(some, settings, step, without, beyond)
+    except RuntimeError as error:
+        if beyond is None or type(error).__name__ != "OutOfMemoryError":
+            raise
+        warnings.warn(
+            f"The memory of {device(beyond.X)} is too small for {beyond.n + some.n} rows; vectors were moved on the "
+            f"host, on {some.n} of them. Pass fewer rows, or free memory.",
+            UserWarning,
+            stacklevel=6,
+        )
+    return learn(some, settings, step, without)
 
 
 def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
@@ -226,6 +256,14 @@ def _warn_open_end(estimator: Any, found: Learned, n: int) -> None:
             BudgetWarning,
             stacklevel=5,
         )
+
+
+def _same_levels(one: Any, other: Any) -> bool:
+    """Whether two models know the same levels of the same columns."""
+    pairs = zip(one or (), other or (), strict=False)
+    return (one is None) == (other is None) and all(
+        a is b or (a is not None and b is not None and a.tolist() == b.tolist()) for a, b in pairs
+    )
 
 
 class LearningEstimator(CallbackSupportMixin, BaseEstimator):
@@ -417,6 +455,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         if not same_basis(mine.basis, theirs.basis):
             raise ValueError(
                 f"{name}: the models have different vectors; fit both by partial_fit with the same basis=."
+            )
+        if not _same_levels(self.categories_, other.categories_):
+            raise ValueError(
+                f"{name}: the models know other levels of their categories; let both learn the same first batch, and "
+                "then other ones."
             )
         if list(getattr(self, "classes_", ())) != list(getattr(other, "classes_", ())):
             raise ValueError(

@@ -114,8 +114,10 @@ class Workspace:
     def __init__(self, n: int) -> None:
         self._n, self._held = n, dict[str, Host]()
 
-    def __call__(self, name: str, columns: int) -> Host:
-        """A matrix of this name; its entries are arbitrary."""
+    def __call__(self, name: str, columns: int, like: Array) -> Host | None:
+        """A matrix of this name; its entries are arbitrary. None where ``like`` is not of NumPy, which needs none."""
+        if not isinstance(like, np.ndarray):
+            return None
         size = self._n * columns
         held = self._held.get(name)
         if held is None or len(held) < size:
@@ -133,12 +135,14 @@ class Rows:
     axes: Host
     """The linear features are ``T @ axes``, shape ``(d, p)``."""
     groups: Host | None = None
-    cells: Cells | None = None
-    """Where the rows are in the tables of a warp."""
+    places: Array | None = None
+    """Places of levels and gaps, shape ``(n, d)``; None where there are none."""
     scores: Scores | None = None
     """What positions of levels are means of, where there are categories; on the host."""
     views: tuple[Rows, ...] = ()
     """The rows as every fold sees them, where they are not the same to all."""
+    beyond: Rows | None = None
+    """Further rows, on a device, that move vectors and give coefficients; nothing else looks at them."""
 
     @property
     def n(self) -> int:
@@ -181,20 +185,35 @@ class Rows:
         def taken(array: Array) -> Array:
             return array[part, ...] if isinstance(part, slice) else take_rows(array, asarray_like(part, array))
 
-        cells, groups, scores = self.cells, self.groups, self.scores
+        places, groups, scores = self.places, self.groups, self.scores
         return Rows(
             taken(self.T),
             taken(self.Y),
             taken(self.weights),
             self.axes,
             None if groups is None else groups[part],
-            None if cells is None else Cells(taken(cells.place), taken(cells.along)),
+            None if places is None else taken(places),
             None if scores is None else scores.take(part),
         )
 
     def first(self, count: int) -> Rows:
         """The first rows, which are a random sample: the learner's order looks random."""
         return self if count >= self.n else self.take(slice(0, count))
+
+    @cached_property
+    def every(self) -> Rows:
+        """These rows and those beyond, where the latter are."""
+        more = self.beyond
+        if more is None:
+            return self
+        xp = namespace(more.T)
+
+        def joined(here: Array, there: Array) -> Array:
+            return xp.concat([asarray_like(here, there, dtype=there.dtype), there], axis=0)
+
+        T, Y, weights = (joined(getattr(self, name), getattr(more, name)) for name in ("T", "Y", "weights"))
+        places = None if self.places is None or more.places is None else joined(self.places, more.places)
+        return Rows(T, Y, weights, self.axes, places=places)
 
     def with_targets(self, Y: Array) -> Rows:
         """The same rows with other targets."""
@@ -206,17 +225,22 @@ class Rows:
 
     def warped(self, warp: Warp | None) -> Array:
         """The prepared rows as the Gaussians see them."""
-        if warp is None:
-            return self.T
-        warp = warp.like(self.T)
-        return warp.at(self.T, self.cells or warp.cells(self.T))
+        return self.T if warp is None else warp.like(self.T).at(self.T, self.cells(warp))
 
     def as_vectors(self, warp: Warp | None) -> Array:
         """Vectors that the Gaussians see where the rows are."""
-        if warp is None:
-            return self.T
-        warp = warp.like(self.T)
-        return warp.as_vectors(self.T, self.cells or warp.cells(self.T))
+        return self.T if warp is None else warp.like(self.T).as_vectors(self.T, self.cells(warp))
+
+    def cells(self, warp: Warp) -> Cells:
+        """Where the rows are in the tables of a warp; warps of one search with as many knots have the same."""
+        found = self._cells.get(len(warp.knots))
+        if found is None:
+            found = self._cells[len(warp.knots)] = warp.like(self.T).cells(self.T, self.places)
+        return found
+
+    @cached_property
+    def _cells(self) -> dict[int, Cells]:
+        return {}
 
     def blocks(self, columns: int) -> Iterator[slice]:
         """Blocks of rows for matrices of so many columns."""

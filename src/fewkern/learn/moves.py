@@ -44,7 +44,8 @@ def move(
             value, gradient = objective(rows, at(x), policy, spectrum)
         except (ValueError, OverflowError):  # a line search went too far: no inverse, or an overflow
             return math.inf, x
-        return value, _packed(_arrays(gradient)) * units
+        prior = policy.metric_prior * rows.Y.shape[1] / rows.n if still else 0.0
+        return value + prior * float(x @ x), _packed(_arrays(gradient)) * units + 2.0 * prior * x
 
     def hopeless(step: int, x: Host) -> bool:
         return 2 * step == steps and not promising(at(x))
