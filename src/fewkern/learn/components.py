@@ -23,8 +23,8 @@ from fewkern.learn.policy import SparsePolicy
 
 Host = np.ndarray[Any, Any]
 _FOLDS = 5
-# Relative residual at which conjugate gradients end.
-_TOL = 1e-4
+# Relative residual at which conjugate gradients end: where strengths are compared, and where rounding must not show.
+_ROUGH, _EXACT = 1e-4, 1e-9
 # Iterations of a randomized singular value decomposition, and the seed of where it begins.
 _ITERATIONS, _SEED = 4, 0
 # Strengths are compared by as many combinations of the targets, which cost as much as one target each.
@@ -127,7 +127,7 @@ class _Problem:
         X.data = X.data / units[X.indices]
         return replace(self, X=X)
 
-    def left_out(self, ridge: float, Y: Host, out: Host | None = None) -> Host:
+    def left_out(self, ridge: float, Y: Host, out: Host | None = None, tol: float = _EXACT) -> Host:
         """Predictions for every row, less those for the mean row, by the regression on the rows of other folds.
 
         Rows that are ``out`` are in no regression; all others predict them.
@@ -138,16 +138,16 @@ class _Problem:
         for part in parts if out is None else [*parts, out]:
             seen = kept & ~part
             if seen.any():
-                W = _coefficients(self.X[seen], Y[seen], self.weights[seen], ridge)
+                W = _coefficients(self.X[seen], Y[seen], self.weights[seen], ridge, tol)
                 values[part] = self.X[part] @ W - mean @ W
         return values
 
 
-def _coefficients(X: Any, Y: Host, weights: Host, ridge: float) -> Host:
+def _coefficients(X: Any, Y: Host, weights: Host, ridge: float, tol: float = _EXACT) -> Host:
     """Coefficients ``(d, q)`` of a ridge regression with a free constant."""
     if not (Y != Y[0]).any():
         return np.zeros((X.shape[1], Y.shape[1]))
-    found = Ridge(ridge, solver="sparse_cg", tol=_TOL).fit(X, Y, weights)
+    found = Ridge(ridge, solver="sparse_cg", tol=tol).fit(X, Y, weights)
     return np.asarray(found.coef_, dtype=np.float64).reshape(Y.shape[1], -1).T
 
 
@@ -179,7 +179,7 @@ def _settings(problem: _Problem, policy: SparsePolicy) -> tuple[Host, float]:
         size = float(np.sum(scaled.moments()[0]) - np.sum(scaled.mean**2)) * float(problem.weights.sum())
         for strength in policy.strengths:
             ridge = max(strength * size, np.finfo(float).tiny)
-            error = float(problem.weights @ np.sum((scaled.left_out(ridge, Y) - Y) ** 2, axis=1))
+            error = float(problem.weights @ np.sum((scaled.left_out(ridge, Y, tol=_ROUGH) - Y) ** 2, axis=1))
             best = min(best, (error, units, ridge), key=lambda found: found[0])
             if error > before:  # the error has one valley along the strengths
                 break
@@ -207,7 +207,7 @@ def _leading(problem: _Problem, count: int) -> Host:
     A = problem.X.copy()
     A.data = A.data * np.repeat(np.sqrt(problem.weights / problem.weights.mean()), np.diff(A.indptr))
     count = min(count, *A.shape)
-    _, strengths, V = randomized_svd(A, count, n_iter=_ITERATIONS, random_state=_SEED, flip_sign=False)
+    _, strengths, V = randomized_svd(A, count, n_iter=_ITERATIONS, transpose=False, random_state=_SEED, flip_sign=False)
     V = V[strengths > np.sqrt(np.finfo(A.dtype).eps) * strengths[0]].T
     largest = np.abs(V).argmax(axis=0)
     return np.asarray(V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0), dtype=np.float64)
