@@ -125,6 +125,24 @@ def interpolated(X: Array, places: Array, values: Array) -> Array:
     return asarray_like(out, X, dtype=X.dtype)
 
 
+def looked_up(table: Array, places: Array) -> Array:
+    """``table[places]`` for whole numbers of any shape."""
+    if type(table) is np.ndarray:
+        return np.take(table, places)
+    xp = namespace(table)
+    return xp.reshape(xp.take(table, xp.reshape(places, (-1,))), places.shape)
+
+
+def sums_at(places: Array, values: Array, size: int) -> Array:
+    """Sums of the values at every place ``0, ..., size - 1``; ``places`` are whole numbers of the shape of ``values``."""
+    if type(values) is np.ndarray:
+        return np.bincount(places.ravel(), values.ravel(), size)
+    places, values = places.reshape(-1), values.reshape(-1)
+    if array_api_compat.is_torch_array(values):
+        return namespace(values).zeros(size, dtype=values.dtype, device=device(values)).index_add(0, places, values)
+    return asarray_like(np.bincount(to_numpy(places), to_numpy(values), size), values, dtype=values.dtype)
+
+
 def _dense_row(row: Any) -> np.ndarray[Any, Any]:
     return np.asarray(row.todense(), dtype=np.float64).ravel()
 

@@ -21,6 +21,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
+from fewkern.arrays.columns import as_matrix, takes_tables
 from fewkern.arrays.namespace import (
     Array,
     asarray_like,
@@ -49,6 +50,22 @@ def validate_samples(
 
     Sets ``n_features_in_`` (and ``feature_names_in_``) when ``reset``, compares with them otherwise.
     """
+    if takes_tables(estimator) and not is_collection(X):
+        checks: dict[str, Any] = {"reset": reset, "accept_sparse": accept_sparse, "minimum": minimum}
+
+        def numbers(table: Any) -> Array:
+            return _validated(estimator, table, gaps=not is_sparse(X), **checks)
+
+        return as_matrix(estimator, X, numbers, reset=reset, minimum=minimum)
+    return _validated(
+        estimator, X, reset=reset, accept_sparse=accept_sparse, minimum=minimum, pairwise=pairwise, gaps=False
+    )
+
+
+def _validated(
+    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool, minimum: int, gaps: bool, pairwise: bool = False
+) -> Array:
+    """``X`` as a checked array of numbers, with ``gaps`` or without."""
     name = type(estimator).__name__
     if is_collection(X):
         raise NeedsMemoryError(
@@ -66,9 +83,7 @@ def validate_samples(
             )
         sparse = "csr" if accept_sparse and not pairwise else False
         X = _as_numbers(estimator, X, reset=reset, accept_sparse=sparse, ensure_min_samples=minimum)
-        if not all_finite(X):
-            raise ValueError(f"{name}: the samples contain NaN or infinity; {_FILL}")
-        return X
+        return _finite(name, X, gaps)
     xp = namespace(X)
     if X.ndim != 2:
         raise ValueError(f"{name}: expected a 2-D array of samples, got shape {tuple(X.shape)}.")
@@ -77,12 +92,22 @@ def validate_samples(
     if xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(f"{name}: complex data is not supported.")
     X = xp.astype(X, float_dtype(X), copy=False)
-    if not all_finite(X):
-        raise ValueError(f"{name}: the samples contain NaN or infinity; {_FILL}")
+    _finite(name, X, gaps)
     if reset:
         estimator.n_features_in_ = int(X.shape[1])
     elif X.shape[1] != estimator.n_features_in_:
         raise ValueError(f"{name}: X has {X.shape[1]} features, but {name} was fitted with {estimator.n_features_in_}.")
+    return X
+
+
+def _finite(name: str, X: Array, gaps: bool) -> Array:
+    """``X``, without infinity, and without NaN unless ``gaps`` are fine."""
+    if not all_finite(X):
+        if not gaps:
+            raise ValueError(f"{name}: the samples contain NaN or infinity; {_FILL}")
+        xp = namespace(X)
+        if bool(xp.any(xp.isinf(X))):
+            raise ValueError(f"{name}: the samples contain infinity; replace it, or leave a gap (NaN).")
     return X
 
 

@@ -229,8 +229,8 @@ class Intervals:
 
 def _check_novelty(novelty: Novelty) -> None:
     columns = int(novelty.basis.vectors.shape[1])
-    if novelty.preparation is not None and novelty.preparation.n_columns != columns:
-        raise ValueError(f"the preparation of a Novelty has {novelty.preparation.n_columns} columns, not {columns}")
+    if novelty.preparation is not None and novelty.preparation.n_prepared != columns:
+        raise ValueError(f"the preparation of a Novelty makes {novelty.preparation.n_prepared} columns, not {columns}")
 
 
 @storable(check=_check_novelty)

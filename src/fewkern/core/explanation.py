@@ -175,7 +175,9 @@ def shares(function: Gaussians, X: Array, background: Background) -> tuple[Array
         for few in row_blocks(int(weights.shape[0]), max(m, d) * int(ends.shape[0]), budget=_BLOCK_ELEMENTS):
             each = _from_some(form, T[rows, :], centers[few, :], starts[few, :], ends)
             out[rows, ...] += xp.tensordot(weights[few], each, axes=1)
-    return out, weights @ (starts @ form.coef + centers @ form.slopes + form.offset)
+    return form.basis.preparation.by_column(out, 1), weights @ (
+        starts @ form.coef + centers @ form.slopes + form.offset
+    )
 
 
 def _from_some(form: GaussianExpansion, T: Array, centers: Array, start: Array, end: Array) -> Array:
@@ -279,5 +281,7 @@ def feature_importances(expansion: KernelExpansion | GaussianExpansion, samples:
     for output in range(expansion.n_outputs):
         if float(outputs[output]) > 0:
             total += share @ (slopes(expansion, X, output) * spread / outputs[output]) ** 2
+    if isinstance(expansion, GaussianExpansion):
+        total = expansion.basis.preparation.by_column(total, 0)
     size = xp.sum(total)
     return total / size if float(size) > 0 else total

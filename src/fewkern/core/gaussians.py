@@ -14,105 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from fewkern.arrays.blocks import in_blocks
-from fewkern.arrays.namespace import (
-    Array,
-    device,
-    float_dtype,
-    is_sparse,
-    move_fields,
-    namespace,
-    same_place,
-    to_numpy,
-)
-from fewkern.arrays.numerics import interpolated
+from fewkern.arrays.namespace import Array, device, move_fields, namespace, same_place, to_numpy
 from fewkern.arrays.storable import floats, indices, storable
-
-
-@storable(knots=floats("k", "d"), values=floats("k", "d"), check=lambda preparation: preparation.check())
-@dataclass(frozen=True)
-class Preparation:
-    r"""The map :math:`t_a(x) = v_{0a} + \sum_k \sigma_{ka}\,\min(\max(x - \kappa_{ka}, 0), g_{ka})` of column ``a``.
-
-    It is linear between the knots :math:`\kappa_{ka}`, with :math:`g_{ka}` the distance to the next knot and
-    :math:`\sigma_{ka}` the slope, and constant beyond the first and the last one.
-
-    Parameters
-    ----------
-    knots : array of shape (k, d)
-        Ascending in every column; a column with fewer distinct knots repeats its last one.
-    values : array of shape (k, d)
-        Value of the map at every knot.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fewkern.core.gaussians import Preparation
-    >>> t = Preparation(np.array([[0.0], [1.0], [3.0]]), np.array([[-1.0], [0.0], [1.0]]))
-    >>> t(np.array([[-5.0], [0.5], [2.0], [9.0]])).ravel()
-    array([-1. , -0.5,  0.5,  1. ])
-    >>> t.inverse(np.array([[-0.5], [0.5]])).ravel()
-    array([0.5, 2. ])
-    """
-
-    knots: Array
-    values: Array
-
-    def check(self) -> None:
-        """Raise a ValueError if there are no knots, or if these or their values descend."""
-        if not int(self.knots.shape[0]):
-            raise ValueError("a preparation needs at least one knot per column.")
-        for name in ("knots", "values"):
-            array = to_numpy(getattr(self, name))
-            if not (array[1:] >= array[:-1]).all():
-                raise ValueError(f"the {name} of a preparation must ascend in every column.")
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return int(self.knots.shape[1])
-
-    @cached_property
-    def pieces(self) -> tuple[Array, Array]:
-        """Length and rise of every linear piece, each of shape ``(k - 1, d)``; a piece of length zero has rise 0.
-
-        Not the slope: in a column of tiny numbers that is infinite.
-        """
-        xp = namespace(self.knots)
-        gaps = self.knots[1:, :] - self.knots[:-1, :]
-        rises = self.values[1:, :] - self.values[:-1, :]
-        return gaps, xp.where(gaps > 0, rises, xp.zeros_like(rises))
-
-    def __call__(self, X: Array) -> Array:
-        """Prepared columns ``(n, d)``, dense, where ``X`` is and in its precision."""
-        if not same_place(self.knots, X):
-            return self.like(X)(X)
-        xp, dtype = namespace(X), float_dtype(X)
-        knots, first = xp.astype(self.knots, dtype), xp.astype(self.values[0, :], dtype)
-        gaps, rises = (xp.astype(part, dtype) for part in self.pieces)
-        lengths = xp.where(gaps > 0, gaps, xp.ones_like(gaps))
-
-        def prepared(rows: Array) -> Array:
-            rows = xp.astype(rows.toarray() if is_sparse(rows) else rows, dtype, copy=False)
-            total = xp.zeros_like(rows) + first
-            for k in range(int(gaps.shape[0])):
-                way = xp.minimum(xp.maximum(rows - knots[k, :], xp.zeros_like(rows)), gaps[k, :])
-                total += rises[k, :] * (way / lengths[k, :])
-            return total
-
-        return in_blocks(prepared, X, 3 * self.n_columns)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its numbers."""
-        return to_numpy(self.knots).nbytes + to_numpy(self.values).nbytes
-
-    def inverse(self, T: Array) -> Array:
-        """Values of the columns that are prepared as ``T``, as far as the map reaches; its ends beyond that."""
-        return interpolated(T, self.values, self.knots)
-
-    def like(self, X: Array) -> Preparation:
-        """The same map with its arrays in the library and on the device of ``X``."""
-        return move_fields(self, X)
+from fewkern.core.preparation import Preparation as Preparation
 
 
 def times_metric(T: Array, scales: Array, directions: Array) -> Array:
@@ -134,8 +38,9 @@ def gaussians(T: Array, vectors: Array, scales: Array, directions: Array, invers
 
 def _check_basis(basis: GaussianBasis) -> None:
     columns = int(basis.vectors.shape[1])
-    if basis.preparation.n_columns != columns:
-        raise ValueError(f"the preparation of a GaussianBasis has {basis.preparation.n_columns} columns, not {columns}")
+    found = basis.preparation.n_prepared
+    if found != columns:
+        raise ValueError(f"the preparation of a GaussianBasis makes {found} columns, not {columns}")
 
 
 def _check_expansion(expansion: GaussianExpansion) -> None:
@@ -295,7 +200,7 @@ class GaussianExpansion:
         """Bytes of the numbers that a prediction needs."""
         own = self.basis
         arrays = (own.vectors, own.scales, own.directions, own.inverse_widths, self.coef, self.slopes, self.offset)
-        return own.preparation.nbytes + sum(to_numpy(a).nbytes for a in arrays)
+        return sum(to_numpy(a).nbytes for a in arrays) + own.preparation.nbytes
 
     def __call__(self, X: Array) -> Array:
         """Values ``(n, q)`` at the rows of ``X``, computed in row blocks, where ``X`` is."""

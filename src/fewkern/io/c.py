@@ -16,7 +16,7 @@ from fewkern.core.expansion import Preparing
 from fewkern.io.archive import write_atomically
 from fewkern.io.c_text import c_header, c_lines, c_number, from_file
 from fewkern.io.c_writer import CWriter, LearningWriter
-from fewkern.io.describe import inner_model, plan
+from fewkern.io.describe import inner_model, plan, refuse_columns
 from fewkern.io.fixed import FixedWriter, fixed
 from fewkern.io.plan import ROUNDING, Plan, Vector, learning, shares
 
@@ -140,6 +140,7 @@ def to_c(
     described = plan(model, "double" if dtype == "int16" else dtype, "to_c", coverage, false_alarms)
     inner = inner_model(model, "to_c")
     if dtype == "int16":
+        refuse_columns(model, 'to_c, dtype="int16"')
         text = FixedWriter(described, name).text()
     elif update:
         text = LearningWriter(described, name, dtype, learning(inner, "to_c")).text()

@@ -152,7 +152,7 @@ class CWriter:
             lines += [f"if (input == {column}) {{", f"    return {found};", "}"]
         self._copy("code", CASES="\n    ".join(lines))
 
-    def _bent(self, bends: tuple[tuple[Vector, Vector], ...], i: int) -> str:
+    def _bent(self, bends: tuple[tuple[Vector, Vector], ...], missing: Vector | None, i: int) -> str:
         """The statement that makes ``t`` from the features; tables that features share are written once."""
         pools: tuple[list[float], list[float]] = ([], [])
         starts: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})
@@ -167,14 +167,15 @@ class CWriter:
             places.append(place)
         knots, values = self._array(f"knots{i}", pools[0]), self._array(f"values{i}", pools[1])
         n, where = self.name, self._integers(f"places{i}", places)
-        return f"{n}_prepare({self.sample}, {where}, {knots}, {values}, {len(places)}, t);"
+        gaps = self._array(f"gaps{i}", missing)
+        return f"{n}_prepare({self.sample}, {where}, {knots}, {values}, {gaps}, {len(places)}, t);"
 
     def _prepare(self, part: Sum | LogSum, i: int, d: int) -> list[str]:
         """Statements that make ``z`` from the sample ``x``, and ``t`` where there are bends."""
         n, t, x = self.name, self.dtype, self.sample
         lines = [] if x == "x" else [f"{t} u[{d}];", f"{n}_features(x, u);"]
         if isinstance(part, Sum) and part.bends is not None:
-            lines += [f"{t} t[{d}];", self._bent(part.bends, i)]
+            lines += [f"{t} t[{d}];", self._bent(part.bends, part.gaps, i)]
             x = "t"
         if part.factor is None:
             return [*lines, f"const {t} *const z = {x};"]

@@ -23,9 +23,10 @@ from fewkern.core.components import check_sees_columns
 from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
+from fewkern.core.preparation import BEYOND, UNKNOWN, Levels
 from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.pipelines import LinearEnd, StepFeatures, identity, split_end
-from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Classes, LogSum, Plan, Sum, Vector
+from fewkern.io.plan import DTYPES, ROUNDING, Bounds, Cell, Classes, Inputs, LogSum, Lookup, Plan, Sum, Vector
 from fewkern.io.trial import first_step, is_fitted
 from fewkern.select.base import interval_quantiles
 
@@ -59,8 +60,7 @@ def plan(model: Any, dtype: str, caller: str, coverage: float | None = None, fal
         owner = name = type(last).__name__
         expansions, values = _expansions(last, caller), _values_of(last)
         classes = _classes(last) if hasattr(last, "class_scores_") else None
-    n_features = int(expansions[0].vectors.shape[1])
-    scaler = found.scaling or identity(n_features)
+    n_features, inputs, scaler = _features(expansions[0], found, caller)
     add = functools.partial(_sum, dtype=dtype, caller=caller, owner=owner)
     if any(isinstance(one, KernelMixture) and one.bounds is not None for one in expansions):
         raise ValueError(
@@ -73,7 +73,7 @@ def plan(model: Any, dtype: str, caller: str, coverage: float | None = None, fal
     )
     described = Plan(
         f"{owner}, {_kernel_name(expansions[0])}, {sum(one.n_vectors for one in expansions)} vectors of "
-        f"{n_features} features",
+        f"{n_features if inputs is None else inputs.count} features",
         name,
         n_features,
         found.feature_names or _names(last),
@@ -81,7 +81,7 @@ def plan(model: Any, dtype: str, caller: str, coverage: float | None = None, fal
         None if values == "predict" and classes is not None else values,
         classes,
         notes,
-        found.inputs,
+        inputs,
     )
     if false_alarms is not None:
         described = _with_novelty(described, last, false_alarms, scaler, add)
@@ -91,6 +91,53 @@ def plan(model: Any, dtype: str, caller: str, coverage: float | None = None, fal
 def inner_model(model: Any, caller: str) -> Any:
     """The model of fewkern inside a search, a pipeline or a model of tables."""
     return _unwrap(unwrapped(model, caller), caller).model
+
+
+def _has_levels(expansion: Any) -> bool:
+    """Whether some columns of a function are categories."""
+    return isinstance(expansion, GaussianExpansion) and expansion.basis.preparation.levels is not None
+
+
+def _features(expansion: Any, found: Prepared, caller: str) -> tuple[int, Inputs | None, Standardization]:
+    """Number of the features that sums see, how the inputs become them, and the scaler after that.
+
+    Of a category the features are the positions of its level, in a table.
+    """
+    if not _has_levels(expansion):
+        count = int(expansion.vectors.shape[1])
+        return count, found.inputs, found.scaling or identity(count)
+    if found.inputs is not None or found.scaling is not None:
+        raise TypeError(
+            f"{caller}: a {type(found.model).__name__} with categories takes its columns as they are, and here steps "
+            "of a pipeline come before it; export the last step alone."
+        )
+    preparation = expansion.basis.preparation
+    levels: Levels = preparation.levels
+    parts: list[Cell] = [Cell(int(column), None) for column in preparation.columns]
+    columns, counts, starts = (to_numpy(one) for one in (levels.columns, levels.counts, levels.starts))
+    positions = _double(levels.positions)
+    for column in dict.fromkeys(columns.tolist()):
+        own = np.flatnonzero(columns == column)
+        table = positions[starts[own] + np.arange(counts[own[0]] + BEYOND)[:, None]]
+        # the code -1 stands for a gap
+        keys = np.append(np.arange(len(table) - BEYOND, dtype=float), -1.0)
+        parts.append(
+            Lookup(column, -1.0, keys, np.delete(table, len(table) - BEYOND + UNKNOWN, axis=0), table[UNKNOWN - BEYOND])
+        )
+    return preparation.n_prepared, Inputs(preparation.n_columns, tuple(parts), {}), identity(preparation.n_prepared)
+
+
+def refuse_columns(model: Any, caller: str) -> None:
+    """An error for a model of the learner with categories, or with gaps in the columns it was fitted to."""
+    inner = inner_model(model, caller)
+    expansion = getattr(inner, "expansion_", inner)
+    if isinstance(expansion, GaussianExpansion):
+        preparation = expansion.basis.preparation
+        if preparation.levels is not None or preparation.gaps is not None:
+            raise ValueError(
+                f"{caller}: this {type(inner).__name__} was fitted to categories or gaps, which can be written to C "
+                "(in float or double) and to ONNX only; use to_c or to_onnx."
+            )
 
 
 def _kernel_name(expansion: Any) -> str:
@@ -135,10 +182,15 @@ def _with_novelty(
             f"center=False, but the kernel of this {name} is {'centered ' if centered else ''}"
             f"{type(basis.kernel).__name__}; leave false_alarms out."
         )
+    if _has_levels(model.expansion_):
+        raise ValueError(
+            f"{caller}: the novelty of a {name} with categories cannot be written yet; leave false_alarms out, or "
+            "compute it in Python."
+        )
     preparation = model.novelty_.preparation
     features = add(basis.expansion(), scaler if preparation is None else identity(preparation.n_columns))
     if preparation is not None:
-        features = replace(features, bends=preparation_bends(preparation, scaler))
+        features = replace(features, bends=preparation_bends(preparation, scaler), gaps=_gaps(preparation))
     return replace(described, false_alarms=false_alarms, novelty=features, novelty_threshold=threshold)
 
 
@@ -312,20 +364,32 @@ def _log_sum(mixture: KernelMixture, scaler: Standardization, dtype: str, log_un
 def preparation_bends(preparation: Preparation, scaler: Standardization) -> tuple[tuple[Vector, Vector], ...]:
     """Knots and values of every column as the samples see them: the scaler before the preparation moves the knots."""
     knots, values = _double(preparation.knots), _double(preparation.values).copy()
+    levels = () if preparation.levels is None else preparation.levels.tables()
+    scaler = Standardization(scaler.shift[: knots.shape[1]], scaler.factor[: knots.shape[1]])
     # a knot at the place of the one before it adds nothing
     new = np.diff(knots, axis=0) > 0
     kept = np.concatenate([np.ones_like(knots[:1], dtype=bool), new])
     values[1:] -= np.cumsum(np.where(new, 0.0, np.diff(values, axis=0)), axis=0)
     knots = scaler.shift + knots / scaler.factor
-    return tuple((knots[own, a], values[own, a]) for a, own in enumerate(kept.T))
+    numbers = ((knots[own, a], values[own, a]) for a, own in enumerate(kept.T))
+    # features of levels are positions already
+    return (*numbers, *((np.unique(table[[0, -1]]),) * 2 for table in map(np.sort, levels)))
+
+
+def _gaps(preparation: Preparation) -> Vector | None:
+    """What becomes of NaN; tables have taken care of it."""
+    if preparation.gaps is None:
+        return None
+    return np.concatenate([_double(preparation.gaps), np.zeros(preparation.n_prepared - len(preparation.gaps))])
 
 
 def _gaussians(expansion: GaussianExpansion, scaler: Standardization) -> Sum:
     """Gaussians around vectors in the coordinates of the metric, and the linear part."""
-    basis, bends = expansion.basis, preparation_bends(expansion.basis.preparation, scaler)
+    basis, gaps = expansion.basis, _gaps(expansion.basis.preparation)
+    bends = preparation_bends(basis.preparation, scaler)
     coef, offset, slopes = (_double(a) for a in (expansion.coef, expansion.offset, expansion.slopes.T))
     if not len(coef):
-        return Sum("linear", slopes, offset, bends=bends)
+        return Sum("linear", slopes, offset, bends=bends, gaps=gaps)
     widths = _double(basis.inverse_widths)
     # widths that are all the same belong to the metric
     common = float(widths[0]) if np.all(widths == widths[0]) else 1.0
@@ -338,6 +402,7 @@ def _gaussians(expansion: GaussianExpansion, scaler: Standardization) -> Sum:
         coef,
         factor=scales,
         bends=bends,
+        gaps=gaps,
         directions=directions if len(directions) else None,
         narrow=None if common == widths[0] else widths**2,
         slopes=slopes if slopes.any() else None,

@@ -16,7 +16,7 @@ from fewkern.arrays.validation import plain_label
 from fewkern.density.mixture import product_bound, square_limit
 from fewkern.io.archive import write_atomically
 from fewkern.io.c_text import c_comment
-from fewkern.io.describe import plan
+from fewkern.io.describe import plan, refuse_columns
 from fewkern.io.plan import LogSum, Plan, Sum
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -71,6 +71,7 @@ def to_js(
     >>> print(to_js(model).splitlines()[-1])
     export { columns, labels, decision, predictClass as predict, predictProba, values as transform };
     """
+    refuse_columns(model, "to_js")
     described = plan(model, "double", "to_js", coverage, false_alarms)
     names = _exports(described)
     functions = Path(__file__).with_name("module.js").read_text(encoding="ascii")

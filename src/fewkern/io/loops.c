@@ -97,11 +97,11 @@ static T model_bend(T x, const T *knots, const T *values, int n)
     return values[k - 1] + (values[k] - values[k - 1]) * ((x - knots[k - 1]) / (knots[k] - knots[k - 1]));
 }
 
-static void model_prepare(const T *x, const int *places, const T *knots, const T *values, int d, T *t)
+static void model_prepare(const T *x, const int *places, const T *knots, const T *values, const T *gaps, int d, T *t)
 {
-    /* of every feature: how many knots it has, and where they and their values begin */
+    /* of every feature: how many knots it has, and where they and their values begin; gaps are the values of NaN */
     for (int i = 0; i < d; i++) {
-        t[i] = model_bend(x[i], knots + places[3 * i + 1], values + places[3 * i + 2], places[3 * i]);
+        t[i] = gaps && x[i] != x[i] ? gaps[i] : model_bend(x[i], knots + places[3 * i + 1], values + places[3 * i + 2], places[3 * i]);
     }
 }
 

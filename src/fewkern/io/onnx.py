@@ -158,7 +158,7 @@ def _write_bounds(g: Graph, bounds: Bounds, values: Value) -> None:
 
 def _prepared(g: Graph, part: Sum | LogSum) -> Value:
     """``z``, clipped where its square would overflow."""
-    x = _bent(g, part.bends) if isinstance(part, Sum) and part.bends is not None else g.sample
+    x = _bent(g, part) if isinstance(part, Sum) and part.bends is not None else g.sample
     if part.factor is None:
         return x
     if part.shift is None:  # behind a preparation, so it is bounded
@@ -179,7 +179,16 @@ def _prepared(g: Graph, part: Sum | LogSum) -> Value:
     return z.clip(-limit, limit)
 
 
-def _bent(g: Graph, bends: tuple[tuple[Vector, Vector], ...]) -> Value:
+def _bent(g: Graph, part: Sum) -> Value:
+    """The features after their piecewise linear maps, with a number of their own in place of NaN."""
+    assert part.bends is not None
+    found = _bent_in_groups(g, part.bends)
+    if part.gaps is None:
+        return found
+    return g.add("Where", g.add("IsNaN", g.sample), g.number(part.gaps[None, :]), found)
+
+
+def _bent_in_groups(g: Graph, bends: tuple[tuple[Vector, Vector], ...]) -> Value:
     """The features after their piecewise linear maps, those with equally many pieces together."""
     counts = [max(len(knots) - 1, 1) for knots, _ in bends]
     groups = [[a for a, count in enumerate(counts) if count == own] for own in sorted(set(counts))]
@@ -228,7 +237,7 @@ def _sum(g: Graph, part: Sum) -> Value:
     z = _prepared(g, part)
     product = z @ part.vectors.T if part.coef is None else _kernel(g, part, z) @ part.coef
     if part.slopes is not None and part.bends is not None:
-        product = product + _bent(g, part.bends) @ part.slopes.T
+        product = product + _bent(g, part) @ part.slopes.T
     return product + part.offset
 
 

@@ -61,6 +61,8 @@ class Sum:
     bends: tuple[tuple[Vector, Vector], ...] | None = None
     """A map of every feature: its knots, ascending and all different, and the values there. It is linear between the
     knots, and constant beyond the first and the last one."""
+    gaps: Vector | None = None
+    """``(d,)``: what the maps make of NaN; None: NaN stays."""
     directions: Vector | None = None
     """``(r, d)``; the vectors then have ``d + r`` entries."""
     narrow: Vector | None = None

@@ -14,7 +14,7 @@ import numpy as np
 from fewkern._version import __version__
 from fewkern.io.archive import write_atomically
 from fewkern.io.c_text import c_comment
-from fewkern.io.describe import plan
+from fewkern.io.describe import plan, refuse_columns
 from fewkern.io.js import json_label
 from fewkern.io.plan import Classes, Inputs, Lookup, Plan, Sum, Vector
 
@@ -74,6 +74,7 @@ def to_sql(
     >>> bool(abs(value - model.predict([[0.5]])[0]) < 1e-10)
     True
     """
+    refuse_columns(model, "to_sql")
     described = plan(model, "double", "to_sql")
     _check(described, output)
     expression = _expression(described, output, number)

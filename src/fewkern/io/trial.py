@@ -17,8 +17,10 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from fewkern.arrays.columns import check_categories, takes_tables, with_levels
 from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import Shape, Stored, floats, samples
+from fewkern.base import check_samples
 from fewkern.core.components import sees_components
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
@@ -97,6 +99,7 @@ def try_model(model: BaseEstimator, budget: Budget) -> None:
     classes = getattr(model, "classes_", None)
     if classes is not None and (not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2):
         raise ValueError(f"{name}.classes_ is not a list of classes")
+    _check_levels(model)
     rows, tried = _trial_samples(model, budget), _without_names(model)
     kept = {attribute: value for attribute in _ARRAYS if (value := vars(model).get(attribute)) is not None}
     check_arrays(name, kept, _ARRAYS, {"m": vars(model).get("n_vectors_", 0), "d": rows.shape[1]})
@@ -149,7 +152,7 @@ def _try_learning(model: LearningEstimator, X: Any) -> None:
     same = same and "novelty_" in vars(model)
     if not same or not math.isfinite(sums.factor):
         raise ValueError(f"{type(model).__name__} has sums that it cannot learn from")
-    check_answer(function(X), X.shape[0], f"{type(model).__name__}.merge")
+    check_answer(function(check_samples(model, X)), X.shape[0], f"{type(model).__name__}.merge")
 
 
 def _try_promise(model: Any, method: str, n: int, *asked: Any, **given: float) -> Any:
@@ -234,16 +237,30 @@ def _trial_samples(model: Any, budget: Budget) -> Any:
         raise ValueError(f"{type(model).__name__}.feature_names_in_ does not name {d} features")
     own = first is model and getattr(vectors, "shape", ())[1:] == (d,)
     if own and vectors.shape[0] and vectors.dtype.kind == "f":
-        return vectors[:_TRIAL_ROWS]
+        return with_levels(vectors[:_TRIAL_ROWS], getattr(model, "categories_", None))
     categories = _categories(model, d)
     if is_sparse(vectors) and not categories:
         budget.check_columns(d, sparse=True)
         return sp.csr_array((1, d))
     budget.check_columns(d)
-    row = np.full((1, d), 1.0, dtype=object)
+    row = with_levels(np.ones((1, d)), getattr(first, "categories_", None) if takes_tables(first) else None)
+    row = row.astype(object)
     for place, category in categories.items():
         row[0, place] = category
     return row
+
+
+def _check_levels(model: Any) -> None:
+    """The levels of the columns are those of the tables of the function."""
+    if not takes_tables(model):
+        return
+    expansion, name = getattr(model, "expansion_", None), type(model).__name__
+    categories = vars(model).get("categories_")
+    levels = expansion.basis.preparation.levels if isinstance(expansion, GaussianExpansion) else None
+    check_categories(categories, getattr(model, "n_features_in_", None), name)
+    found = {j: len(own) for j, own in enumerate(categories or ()) if own is not None}
+    if found != ({} if levels is None else dict(zip(levels.columns.tolist(), levels.counts.tolist()))):
+        raise ValueError(f"{name}.categories_ has other levels than its function")
 
 
 def _categories(step: Any, d: int) -> dict[int, Any]:

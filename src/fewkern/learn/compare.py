@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
+from fewkern.learn.geometry import Geometry, Rows, coefficients, divided, values
+from fewkern.learn.moves import move
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import ROUNDING, Start, choose_ridge
 
@@ -73,6 +74,8 @@ class Sizes:
     least: int = 1
     most: int | None = None
     """What was asked for. Smaller models are steps towards it, larger ones only teach."""
+    most_still: int | None = None
+    """Largest model of samples that may be taken; larger ones only teach."""
 
     @classmethod
     def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
@@ -82,23 +85,27 @@ class Sizes:
         if fixed is not None:
             own = (*(m for m in policy.ladder if m < fixed), fixed)
             return cls(tuple(sorted({fixed, *(m for m in still if m > fixed)})), own, fixed, fixed)
-        bound = n if most is None else most
+        bound = max(policy.ladder[-1], int(n / policy.rows_per_vector)) if most is None else most
         still |= {min(bound, cap)} if most is not None else set()
         top = max(1, min(int(policy.share * n), bound))
         ladder = [m for m in policy.ladder if min(n_outputs, top) <= m <= top]
+        while ladder and 2 * ladder[-1] <= top:
+            ladder.append(2 * ladder[-1])
         if most is not None and top == most and (not ladder or ladder[-1] < top):
             ladder.append(top)
         if len(ladder) < 2:  # half as many say whether the error is still falling
             ladder = sorted({max(1, top // 2), top})
         return cls(tuple(sorted(still)), tuple(ladder), 1, most)
 
-    def asked(self, size: int) -> bool:
-        """Whether a model of this size may be taken."""
-        return self.least <= size and (self.most is None or size <= self.most)
+    def asked(self, kind: Kind, size: int) -> bool:
+        """Whether a model of this kind and size may be taken."""
+        bounds = (self.most, self.most_still if kind is Kind.STILL else None)
+        return self.least <= size and all(bound is None or size <= bound for bound in bounds)
 
 
 def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
     """A model whose vectors are samples, with the ridge of least leave-one-out error, and that error."""
+    rows = rows.first(policy.still_rows)
     geometry, place = start.geometry(rows, size)
     error, ridge = choose_ridge(rows, geometry, policy.ridges)
     return error, Candidate(Kind.STILL, size, replace(geometry, log_ridge=math.log(ridge)), place)
@@ -123,13 +130,14 @@ def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: 
     """Vectors moved to imitate the values of a teacher, the targets of ``taught``; the ridge is that of the labels."""
     geometry = replace(geometry, log_ridge=math.log(policy.ridges[2]))
     geometry = move(taught, geometry, steps, policy, _IMITATION_TOL)
-    _, ridge = choose_ridge(rows, geometry, policy.ridges)
+    _, ridge = choose_ridge(rows.first(policy.still_rows), geometry, policy.ridges)
     return Candidate(Kind.DISTILLED, geometry.size, replace(geometry, log_ridge=math.log(ridge)))
 
 
 def taught_rows(rows: Rows, teacher: Candidate, policy: Policy) -> Rows:
     """The rows with the values of a teacher as targets."""
     W, b = coefficients(rows, teacher.geometry, policy)
+    rows = rows.first(policy.still_rows)
     return rows.with_targets(values(rows, teacher.geometry, W, b))
 
 
@@ -187,7 +195,8 @@ def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.rand
     some = rng.choice(rows.n, min(max(_ROWS_PER_VECTOR * count, _LEAST_ROWS), rows.n), False, chance / chance.sum())
     part = rows.take(some)
     T = part.warped(geometry.warp)
-    K = replace(geometry, vectors=part.T, log_widths=np.zeros(len(some))).columns(T)
+    V = part.as_vectors(geometry.warp)
+    K = replace(geometry, vectors=V, log_widths=np.zeros(len(some))).columns(T)
     left = 1.0 - np.clip(geometry.columns(T).max(axis=1) ** 2, 0.0, 0.99)
     factor, chosen = np.zeros((len(some), count)), []
     for j in range(min(count, len(some))):
@@ -199,7 +208,7 @@ def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.rand
         left = np.maximum(np.minimum(left, unexplained), ROUNDING)
         left[chosen] = -1.0
     widths = np.concatenate([geometry.log_widths, np.full(len(chosen), np.median(geometry.log_widths))])
-    return replace(geometry, vectors=np.concatenate([geometry.vectors, part.T[chosen]]), log_widths=widths)
+    return replace(geometry, vectors=np.concatenate([geometry.vectors, V[chosen]]), log_widths=widths)
 
 
 def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.random.Generator) -> Geometry:
@@ -210,7 +219,8 @@ def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.rand
     K = geometry.columns(T) * np.exp(2.0 * geometry.log_widths)
     squares = np.exp(2.0 * geometry.log_scales)
     slopes = []
-    for output in range(min(W.shape[1], _GRADIENT_OUTPUTS)):
+    # those that vary most: which outputs these are must not depend on the names of classes
+    for output in np.argsort(-np.linalg.norm(W[: geometry.size], axis=0), kind="stable")[:_GRADIENT_OUTPUTS]:
         A = K * W[: geometry.size, output]
         slopes.append((A @ V - A.sum(axis=1)[:, None] * T) * squares)
     strengths, axes = leading_axes(np.concatenate(slopes), policy.directions)
@@ -309,8 +319,8 @@ def compare(
     """All candidates on all folds."""
     found = []
     for k, (fitted, held) in enumerate(folds):
-        own = rows.of_fold(k)
-        found.append(_compare_fold(own.take(fitted), own.take(held), start, sizes, policy))
+        (some, others), warp = divided(rows.of_fold(k), start.warp, fitted, held)
+        found.append(_compare_fold(some, others, replace(start, warp=warp), sizes, policy))
         step(len(found))
     keys = [key for key in found[0] if all(key in fold for fold in found)]
     candidates = {key: [fold[key][0] for fold in found] for key in keys}
@@ -341,5 +351,5 @@ def _compare_fold(
 
     every = climb(fitted, start, sizes, policy, error)
     return {
-        candidate.key: (candidate, *judged(candidate.geometry)) for candidate in every if sizes.asked(candidate.size)
+        candidate.key: (candidate, *judged(candidate.geometry)) for candidate in every if sizes.asked(*candidate.key)
     }

@@ -65,6 +65,9 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         The features of a sample; ``partial_fit`` takes it.
     path_ : Path or None
         Held-out error of all that was compared; None with too few rows to hold any out.
+    n_copies_ : int
+        Rows that are copies of others: equal in all columns and in ``y``, where chance does not explain that. They
+        count as one row with the sum of their weights.
     held_out_error_ : float
         Mean squared error, summed over the outputs, of rows held out, at settings that other rows chose.
     intervals_ : Intervals
@@ -189,7 +192,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
     classes_ : array of shape (n_classes,)
     expansion_ : GaussianExpansion
         One output for two classes (positive: the second class), one per class otherwise.
-    vectors_, indices_, n_vectors_, origin_, alpha_, basis_, path_, feature_importances_
+    vectors_, indices_, n_vectors_, origin_, alpha_, basis_, path_, n_copies_, feature_importances_
         As in :class:`KernelRegressor`.
     loss_ : {"squared", "logistic"}
         What the coefficients minimize: logistic loss where rows held out are more likely by it and no more of them are
@@ -231,11 +234,17 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         max_vectors: Any = None,
         prefer: str = "balanced",
         class_weight: Any = None,
+        categorical_features: Any = "from_dtype",
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
         super().__init__(
-            n_vectors=n_vectors, max_vectors=max_vectors, prefer=prefer, random_state=random_state, verbose=verbose
+            n_vectors=n_vectors,
+            max_vectors=max_vectors,
+            prefer=prefer,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            verbose=verbose,
         )
         self.class_weight = class_weight
 

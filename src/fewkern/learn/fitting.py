@@ -13,11 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
-from fewkern.arrays.namespace import is_sparse, to_numpy
+from fewkern.arrays.columns import counts_of
+from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
-from fewkern.arrays.validation import CallbackSupportMixin
+from fewkern.arrays.validation import CallbackSupportMixin, StrOptions
 from fewkern.base import CONSTRAINTS, BudgetWarning, constraints, explain, kept_importances
 from fewkern.core.components import ComponentPreparation, sees_components
 from fewkern.core.conformal import Novelty
@@ -31,19 +32,29 @@ from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
 from fewkern.learn.compare import Kind
 from fewkern.learn.components import find_components, is_wide
-from fewkern.learn.learner import Learned, Settings, Without, learn
+from fewkern.learn.copies import without_copies
+from fewkern.learn.learner import Learned, Settings, Without, learn, preparation_of
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.preparation import fit_preparation, with_open_ends
+from fewkern.learn.preparation import with_open_ends
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
 
-PARAMETERS = constraints("max_vectors", "prefer", "random_state", "verbose", n_vectors=CONSTRAINTS["max_vectors"])
+PARAMETERS = constraints(
+    "max_vectors",
+    "prefer",
+    "random_state",
+    "verbose",
+    n_vectors=CONSTRAINTS["max_vectors"],
+    categorical_features=["array-like", StrOptions({"from_dtype"}), None],
+)
 """Parameters that both estimators of the learner have, and what they accept."""
 
 # Largest number of vectors for the novelty: more than 20 hardly matter, and files hold them beside the model's own.
 _MOST_FOR_NOVELTY = 80
+# Share of the rows that are copies of others, above which a warning says so.
+_MANY_COPIES = 0.05
 # More vectors pay if the last ones lowered the error by more than this many standard errors of the fall.
 _CLEAR = 2.0
 
@@ -64,6 +75,8 @@ class Fitted:
     learned: Learned
     loss: str = "squared"
     """What the coefficients minimize."""
+    copies: int = 0
+    """Rows of the sample that are copies of others."""
     rows: Samples | None = None
     """All rows, where the function sees components: as regressions see them that were fitted to other rows."""
 
@@ -101,22 +114,37 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
     if components is not None:
         fitted = replace(fitted.behind(components.matrix), rows=components.samples)
     _warn_open_end(estimator, fitted.learned, samples.n)
+    if fitted.copies > _MANY_COPIES * samples.n:
+        warnings.warn(
+            f"{type(estimator).__name__}: {fitted.copies} of {samples.n} rows are copies of others, equal in all "
+            "columns and in y. They count as one row with the sum of their weights; n_copies_ is their number. Drop "
+            "them, and pass sample_weight if they mean one.",
+            UserWarning,
+            stacklevel=4,
+        )
     return fitted
 
 
 def _fit_dense(estimator: Any, population: Population, samples: Samples, without: Without | None = None) -> Fitted:
-    """The learner, on at most twice ``search_rows`` rows; ``without`` is that of components.
+    """The learner, on at most ``search_rows`` rows; ``without`` is that of components.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
-    some = samples.drawn(2 * policy.search_rows).on_host()
-    if is_sparse(some.X):
-        some = replace(some, X=some.X.toarray())
+    samples = samples.on_host()
+    if is_sparse(samples.X):
+        samples = replace(samples, X=samples.X.toarray())
+    distinct = without_copies(samples)
+    some = distinct.drawn(policy.search_rows)
     settings = Settings(
-        estimator.n_vectors, estimator.max_vectors, estimator.prefer, seed_from(estimator.random_state), policy
+        estimator.n_vectors,
+        estimator.max_vectors,
+        estimator.prefer,
+        seed_from(estimator.random_state),
+        policy,
+        counts_of(estimator),
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:
@@ -127,22 +155,22 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples, without
         else:
             place, values = found.held_out
             held_out = HeldOut(values.astype(some.weights.dtype), found.samples.take(place))
-        novelty = _novelty(found, basis, policy)
+        novelty = _novelty(found, basis, settings)
         background = Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights))
     sums = _sums(population, basis.like(samples.X), found.ridge)
-    return Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
+    fitted = Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
+    return replace(fitted, copies=samples.n - distinct.n)
 
 
 def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
     return Sums(basis, alpha, feature_statistics(population, basis))
 
 
-def _novelty(found: Learned, basis: GaussianBasis, policy: Policy) -> Novelty:
+def _novelty(found: Learned, basis: GaussianBasis, settings: Settings) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
 
     def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
-        own = fit_preparation(rest.X, to_numpy(rest.weights), policy)
-        columns = with_open_ends(own, rest.X.astype(np.float64))
+        columns = with_open_ends(preparation_of(rest, settings), rest.X.astype(np.float64))
         return Gaussian(unit="range").resolve(columns(rest.X)), columns
 
     kernel, preparation = geometry(found.samples)
@@ -210,12 +238,14 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         n_vectors: Any = None,
         max_vectors: Any = None,
         prefer: str = "balanced",
+        categorical_features: Any = "from_dtype",
         random_state: Any = 0,
         verbose: Any = False,
     ) -> None:
         self.n_vectors = n_vectors
         self.max_vectors = max_vectors
         self.prefer = prefer
+        self.categorical_features = categorical_features
         self.random_state = random_state
         self.verbose = verbose
 
@@ -234,7 +264,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _keep_choices(self, fitted: Fitted) -> None:
         self.path_, self.origin_, self.novelty_ = fitted.path, fitted.origin, fitted.novelty
-        self.background_ = fitted.background
+        self.background_, self.n_copies_ = fitted.background, fitted.copies
 
     def _keep_function(self, sums: Sums, expansion: GaussianExpansion | KernelExpansion) -> None:
         self.alpha_, self.basis_, self.expansion_ = sums.alpha, sums.basis, expansion
@@ -256,6 +286,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
             return before.with_batch(samples), samples
         if basis is not None:
             self.novelty_, self.path_, self.background_, self.origin_ = None, None, None, "given"
+            self.n_copies_ = 0
             return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples), samples
         fitted = fit_population(self, samples)
         self._keep_choices(fitted)
@@ -339,9 +370,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{name}.forget: no rows could have the sums that would be left, so not all of these rows (with these "
                 "targets and weights) are among those that the model has learned from; nothing was changed."
             )
-        kept = rows_among(samples.X, self.vectors_)
-        if self.novelty_ is not None:
-            kept |= rows_among(samples.X, self.novelty_.vectors)
+        kept = self._kept_among(samples.X)
         self._keep_batch(left)
         if kept.any():
             warnings.warn(
@@ -353,8 +382,18 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
             )
         return self
 
+    def _kept_among(self, X: Any) -> Any:
+        """Which rows of ``X`` the model keeps, as vectors or for the novelty; both are compared in prepared columns."""
+        basis, novelty = self.basis_, self.novelty_
+        kept = rows_among(basis.prepared(X) if isinstance(basis, GaussianBasis) else X, basis.vectors)
+        if novelty is not None:
+            kept |= rows_among(X if novelty.preparation is None else novelty.preparation(X), novelty.basis.vectors)
+        return kept
+
     def merge(self, other: Self) -> Self:
         """A model that has learned from the batches of both; they must have the same vectors and classes.
+
+        The ridge is that of this model: merging predicts what ``partial_fit`` of the other's batches would.
 
         Rows that both have learned count twice: those of a fit that both began with, for example. :meth:`forget` takes
         them out once.
@@ -382,5 +421,7 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         tags.array_api_support = True
         return tags

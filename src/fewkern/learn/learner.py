@@ -25,9 +25,12 @@ from fewkern.learn.compare import (
     taught_rows,
     teacher_of,
 )
-from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
+from fewkern.learn.copies import copies
+from fewkern.learn.geometry import Geometry, Rows, coefficients, values
+from fewkern.learn.levels import Counts, first_warp, fit_columns, without_names
+from fewkern.learn.moves import move
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.preparation import Warp, fit_preparation
+from fewkern.learn.preparation import Warp
 from fewkern.learn.start import Start, choose_start, left_out_residuals
 
 Host = np.ndarray[Any, Any]
@@ -47,6 +50,8 @@ class Settings:
     prefer: str = "balanced"
     seed: int = 0
     policy: Policy = POLICY
+    levels: Counts | None = None
+    """Number of levels of every column, None for a number; None where all columns are numbers."""
 
     @property
     def leniency(self) -> float:
@@ -86,24 +91,22 @@ def learn(
     """
     policy = settings.policy
     assert samples.targets is not None
-    samples = samples.take(row_order(samples.X, samples.targets))
-    preparation = fit_preparation(samples.X, samples.weights, policy)
-    warp = Warp.identity(preparation.values)
-    rows, units = _rows(samples, preparation, warp, policy)
+    samples = samples.take(row_order(without_names(samples, settings.levels), samples.targets))
+    rows, units, preparation, warp = _rows(samples, settings.levels, policy)
     start = replace(choose_start(rows, policy, settings.seed), warp=warp)
     most = None if settings.max_vectors is None else min(settings.max_vectors, rows.n)
     fixed = None if settings.n_vectors is None else min(settings.n_vectors, rows.n)
     sizes = Sizes.of(rows.n, rows.Y.shape[1], policy, fixed, most)
     if sizes.most is None and settings.prefer != "accurate":
-        sizes = replace(sizes, most=policy.still[-2])  # the largest model of samples only teaches
+        sizes = replace(sizes, most_still=policy.still[-2])  # the largest one only teaches
     folds = _folds(samples, policy)
     if not folds:
-        largest = max(size for size in sizes.still if sizes.asked(size))
+        largest = max(size for size in sizes.still if sizes.asked(Kind.STILL, size))
         candidate = still(rows, start, largest, policy)[1]
         return _learned(samples, preparation, rows, candidate, policy)
     if without is not None and len(folds) > 1:  # with so many rows that one is enough, none of them matters
-        seen = [_aligned(without(samples.rows[held]), samples) for _, held in folds]
-        rows = replace(rows, views=tuple(_rows(one, preparation, warp, policy)[0] for one in seen))
+        seen = (preparation(_aligned(without(samples.rows[held]), samples).X).astype(np.float64) for _, held in folds)
+        rows = replace(rows, views=tuple(replace(rows, T=T, cells=warp.cells(T)) for T in seen))
     comparison = compare(rows, folds, start, sizes, policy, step)
     key = comparison.choose(settings.leniency)
     found = _learned(samples, preparation, rows, _finish(rows, comparison, key, start, sizes, policy), policy)
@@ -120,8 +123,7 @@ def learn_from_samples(samples: Samples, policy: Policy) -> tuple[Learned, Host]
     assert samples.targets is not None
     order = row_order(samples.X, samples.targets)
     samples = samples.take(order)
-    preparation = fit_preparation(samples.X, samples.weights, policy)
-    rows, (mean, spread) = _rows(samples, preparation, Warp.identity(preparation.values), policy)
+    rows, (mean, spread), preparation, _ = _rows(samples, None, policy)
     geometry, place = choose_start(rows, policy, 0).geometry(rows, max(1, min(policy.still[-1], rows.n // 4)))
     ridge, residuals = left_out_residuals(rows, geometry, policy.ridges)
     candidate = Candidate(Kind.STILL, geometry.size, replace(geometry, log_ridge=math.log(ridge)), place)
@@ -135,16 +137,36 @@ def _aligned(samples: Samples, like: Samples) -> Samples:
     return samples.take(np.searchsorted(samples.rows, like.rows))
 
 
-def _rows(samples: Samples, preparation: Preparation, warp: Warp, policy: Policy) -> tuple[Rows, tuple[Host, Host]]:
-    """Prepared rows with targets of mean zero and standard deviation one, and the mean and standard deviation."""
-    T, Y = preparation(samples.X).astype(np.float64), np.asarray(samples.targets, dtype=np.float64)
-    weights = samples.weights.astype(np.float64)
+def preparation_of(samples: Samples, settings: Settings) -> Preparation:
+    """The preparation of the columns of some samples before anything is learned."""
+    weights, Y, _ = _standardized(samples, settings.policy)
+    return fit_columns(samples.X, Y, weights, settings.levels, settings.policy)[0]
+
+
+def _standardized(samples: Samples, policy: Policy) -> tuple[Host, Host, tuple[Host, Host]]:
+    """Weights of mean one, targets of mean zero and standard deviation one, and the mean and standard deviation."""
+    Y, weights = np.asarray(samples.targets, dtype=np.float64), samples.weights.astype(np.float64)
     weights = weights * (samples.n / weights.sum())
     mean = weights @ Y / samples.n
     spread = np.sqrt(weights @ (Y - mean) ** 2 / samples.n)
+    if samples.codes is not None and Y.shape[1] > 1:  # a class of two rows must not rule all others
+        rare = policy.rare_share / Y.shape[1]
+        spread = np.maximum(spread, math.sqrt(rare * (1.0 - rare)))
     spread = np.where(spread > 0, spread, 1.0)
-    rows = Rows(T, (Y - mean) / spread, weights, linear_axes(T, policy), samples.groups, warp.cells(T))
-    return rows, (mean, spread)
+    return weights, (Y - mean) / spread, (mean, spread)
+
+
+def _rows(samples: Samples, levels: Counts | None, policy: Policy) -> tuple[Rows, tuple[Host, Host], Preparation, Warp]:
+    """Prepared rows with targets of mean zero and standard deviation one, and the mean and standard deviation.
+
+    Then the preparation, and its warp before anything is learned.
+    """
+    weights, Y, units = _standardized(samples, policy)
+    preparation, scores = fit_columns(samples.X, Y, weights, levels, policy)
+    T, places = preparation(samples.X).astype(np.float64), preparation.places(samples.X)
+    warp = first_warp(preparation, places, scores)
+    rows = Rows(T, Y, weights, linear_axes(T, policy), samples.groups, warp.cells(T, places), scores)
+    return rows, units, preparation, warp
 
 
 def linear_axes(T: Host, policy: Policy) -> Host:
@@ -158,10 +180,7 @@ def linear_axes(T: Host, policy: Policy) -> Host:
 
 
 def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
-    """Folds of rows in the learner's order, which looks random; as many as ``policy.judged_rows`` asks for.
-
-    No more than ``policy.search_rows`` rows are fitted in each.
-    """
+    """Folds of rows in the learner's order, which looks random; as many as ``policy.judged_rows`` asks for."""
     n = samples.n
     wanted = policy.judged_rows / n
     if samples.codes is not None:
@@ -170,15 +189,17 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
     count = min(_FOLDS, max(1, math.ceil(_FOLDS * wanted)))
     if samples.groups is not None:
         folds = grouped_folds(samples.groups, samples.codes, _FOLDS)
-        return [(np.asarray(fitted)[: policy.search_rows], np.asarray(held)) for fitted, held in folds][:count]
+        return [(np.asarray(fitted), np.asarray(held)) for fitted, held in folds][:count]
     if n < 2 * _FOLDS:
         return []
     place = np.arange(n) % _FOLDS
     if samples.codes is not None:  # every class is dealt out in turn, and goes on where the one before ended
-        order = np.argsort(samples.codes, kind="stable")
+        _, first, codes = np.unique(samples.codes, return_index=True, return_inverse=True)
+        order = np.argsort(first[codes], kind="stable")  # in the order of their first rows: names must not matter
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n) % _FOLDS
-    return [(np.flatnonzero(place != k)[: policy.search_rows], np.flatnonzero(place == k)) for k in range(count)]
+    place = place[copies(samples.X.astype(np.float64))]  # rows that are equal in all columns are held out together
+    return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
 
 
 def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: Sizes, policy: Policy) -> Candidate:
@@ -186,7 +207,7 @@ def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: S
     kind, size = key
     if kind is Kind.STILL:
         return still(rows, start, size, policy)[1]
-    found = [candidate.geometry for candidate in comparison.candidates[key]]
+    found = [start.on_all_rows(candidate.geometry) for candidate in comparison.candidates[key]]
     best = min(found, key=lambda geometry: _own_error(rows, geometry, policy))
     if kind is Kind.DISTILLED:
         teacher, _ = teacher_of(rows, start, sizes, policy)
@@ -202,9 +223,9 @@ def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:
 def _learned(samples: Samples, preparation: Preparation, rows: Rows, candidate: Candidate, policy: Policy) -> Learned:
     geometry, warp = candidate.geometry, candidate.geometry.warp
     if warp is not None:
-        levels = preparation.values.copy()
-        levels[:, warp.columns] = warp.levels
-        preparation = Preparation(preparation.knots, levels)
+        values, count = preparation.values.copy(), warp.knots.shape[1]
+        values[:, warp.columns[:count]] = warp.levels
+        preparation = preparation.with_positions(values, warp.free)
     indices = None if candidate.samples is None else samples.all_rows(candidate.samples)
     basis = geometry.basis(preparation, rows.axes, indices)
     ridge = policy.least_ridge + math.exp(geometry.log_ridge)

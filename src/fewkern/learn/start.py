@@ -11,7 +11,9 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
 
 from fewkern.arrays.sampling import column_order
-from fewkern.learn.objective import MOST_LEVERAGE, Geometry, Rows, features
+from fewkern.learn.geometry import Geometry, Rows, features
+from fewkern.learn.moves import move
+from fewkern.learn.objective import MOST_LEVERAGE
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Warp
 from fewkern.select.leave_one_out import GroupBlocks, group_residuals
@@ -46,6 +48,12 @@ class Start:
         place = pivots(rows.T, size, np.exp(self.log_scales), self.seed)
         return self.at(rows.T[place]), place
 
+    def on_all_rows(self, geometry: Geometry) -> Geometry:
+        """A geometry that some rows found, with levels that begin where all rows have them."""
+        if geometry.warp is None or self.warp is None:
+            return geometry
+        return replace(geometry, warp=geometry.warp.based(self.warp))
+
     def at(self, vectors: Host) -> Geometry:
         """The geometry with these vectors."""
         none = np.zeros((vectors.shape[1], 0))
@@ -70,7 +78,12 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
             candidate = Start(metric + math.log(scale), policy.ridges[0], seed)
             error, ridge = choose_ridge(rows, candidate.at(vectors), policy.ridges)
             found.append((error, replace(candidate, ridge=ridge)))
-    return min(found, key=lambda pair: pair[0])[1]
+    best = min(found, key=lambda pair: pair[0])[1]
+    if not policy.metric_steps:
+        return best
+    geometry, _ = best.geometry(rows, min(policy.still[1], rows.n // 2))
+    moved = move(rows, geometry, policy.metric_steps, policy, still=True)
+    return replace(best, log_scales=moved.log_scales)
 
 
 def _tree_metric(rows: Rows, trees: int, seed: int) -> Host:
