@@ -53,7 +53,8 @@ class Components:
 
     def without(self, rows: Host) -> Samples:
         """The same samples as they look to those who have not seen the targets of these ``rows`` of the table."""
-        out = np.isin(self.samples.rows, rows)
+        unit = self.problem.unit  # copies are held out together, and may stand for each other
+        out = np.isin(unit, unit[np.isin(self.samples.rows, rows)])
         linear = self.problem.left_out(self.ridge, self.problem.Y, out) + self.shift
         X = self.samples.X.copy()
         X[:, X.shape[1] - linear.shape[1] :] = linear
@@ -95,6 +96,8 @@ class _Problem:
     Y: Host
     """Targets of mean zero and standard deviation one."""
     weights: Host
+    unit: Host
+    """A number for every row, equal for those that are left out together: those of a group, or equal rows."""
     fold: Host
 
     @classmethod
@@ -102,7 +105,7 @@ class _Problem:
         weights, Y = (np.asarray(one, dtype=np.float64) for one in (samples.weights, samples.targets))
         Y = Y - weights @ Y / weights.sum()
         spread = np.sqrt(weights @ Y**2 / weights.sum())
-        return cls(samples.X, Y / np.where(spread > 0, spread, 1.0), weights, _folds(samples))
+        return cls(samples.X, Y / np.where(spread > 0, spread, 1.0), weights, *_folds(samples))
 
     @property
     def n(self) -> int:
@@ -151,20 +154,20 @@ def _coefficients(X: Any, Y: Host, weights: Host, ridge: float, tol: float = _EX
     return np.asarray(found.coef_, dtype=np.float64).reshape(Y.shape[1], -1).T
 
 
-def _folds(samples: Samples) -> Host:
-    """A fold for every row by its values alone: equal rows have one, and classes are dealt out in turn."""
-    groups = samples.groups
-    if groups is None:
+def _folds(samples: Samples) -> tuple[Host, Host]:
+    """A unit and a fold for every row, by its values alone: classes are dealt out in turn."""
+    unit = samples.groups
+    if unit is None:
         direction = row_keys(np.arange(samples.X.shape[1])).astype(samples.X.dtype) - 0.5
-        groups = np.unique(samples.X @ direction, return_inverse=True)[1]
-    count = int(groups.max()) + 1
+        unit = np.unique(samples.X @ direction, return_inverse=True)[1]
+    count = int(unit.max()) + 1
     first = np.zeros(count, dtype=np.int64)
     if samples.codes is not None:
         first[:] = samples.n_classes
-        np.minimum.at(first, groups, samples.codes)
+        np.minimum.at(first, unit, samples.codes)
     fold = np.empty(count, dtype=np.int64)
     fold[np.lexsort((row_keys(np.arange(count)), first))] = np.arange(count) % _FOLDS
-    return np.asarray(fold[groups])
+    return unit, np.asarray(fold[unit])
 
 
 def _settings(problem: _Problem, policy: SparsePolicy) -> tuple[Host, float]:
