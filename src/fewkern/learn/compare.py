@@ -85,7 +85,8 @@ class Sizes:
         if fixed is not None:
             own = (*(m for m in policy.ladder if m < fixed), fixed)
             return cls(tuple(sorted({fixed, *(m for m in still if m > fixed)})), own, fixed, fixed)
-        bound = max(policy.ladder[-1], int(n / policy.rows_per_vector)) if most is None else most
+        paid = max(policy.ladder[-1], int(n / policy.rows_per_vector))
+        bound = min(paid, policy.most_vectors) if most is None else most
         still |= {min(bound, cap)} if most is not None else set()
         top = max(1, min(int(policy.share * n), bound))
         ladder = [m for m in policy.ladder if min(n_outputs, top) <= m <= top]
@@ -179,7 +180,7 @@ def climb(
         def promising(half_way: Geometry, to_reach: float = to_reach) -> bool:
             return judge(half_way) <= to_reach
 
-        moved = move(rows, geometry, policy.steps, policy, promising=promising)
+        moved = move(rows.every, geometry, policy.steps, policy, promising=promising)
         errors.append(judge(moved))
         yield Candidate(Kind.MOVED, size, moved)
         if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:
@@ -320,6 +321,7 @@ def compare(
     found = []
     for k, (fitted, held) in enumerate(folds):
         (some, others), warp = divided(rows.of_fold(k), start.warp, fitted, held)
+        some = replace(some, beyond=rows.beyond)
         found.append(_compare_fold(some, others, replace(start, warp=warp), sizes, policy))
         step(len(found))
     keys = [key for key in found[0] if all(key in fold for fold in found)]
@@ -341,7 +343,7 @@ def _compare_fold(
     def judged(geometry: Geometry) -> tuple[Host, Host]:
         """Values on the rows held out, and their squared errors within the range of the targets."""
         if id(geometry) not in seen:
-            predicted = values(held, geometry, *coefficients(fitted, geometry, policy))
+            predicted = values(held, geometry, *coefficients(fitted.every, geometry, policy))
             errors = np.sum((np.clip(predicted, low, high) - held.Y) ** 2, axis=1)
             seen[id(geometry)] = geometry, predicted, errors
         return seen[id(geometry)][1:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.columns import counts_of
-from fewkern.arrays.namespace import is_sparse
+from fewkern.arrays.namespace import asarray_like, device, is_sparse, on_host, to_numpy
 from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
@@ -27,6 +28,7 @@ from fewkern.core.explanation import Background
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian, Kernel
 from fewkern.core.path import Path
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
@@ -39,7 +41,7 @@ from fewkern.learn.preparation import with_open_ends
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.selection import SelectionRule, choose_basis
-from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
+from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty_of
 
 PARAMETERS = constraints(
     "max_vectors",
@@ -133,10 +135,10 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples, without
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
-    samples = samples.on_host()
-    if is_sparse(samples.X):
-        samples = replace(samples, X=samples.X.toarray())
-    distinct = without_copies(samples)
+    here = samples.on_host()
+    if is_sparse(here.X):
+        here = replace(here, X=here.X.toarray())
+    distinct = without_copies(here)
     some = distinct.drawn(policy.search_rows)
     settings = Settings(
         estimator.n_vectors,
@@ -148,7 +150,7 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples, without
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:
-            found = learn(some, settings, step, without)
+            found = _learned(some, settings, step, without, _beyond(population, samples, policy))
         basis = found.basis.in_precision(some.weights.dtype)
         if found.held_out is None:
             held_out = Sums.of(basis, found.ridge, found.samples).left_out(found.samples)
@@ -162,6 +164,35 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples, without
     return replace(fitted, copies=samples.n - distinct.n)
 
 
+def _beyond(population: Population, samples: Samples, policy: Policy) -> Samples | None:
+    """Rows of an accelerator beside the ``samples`` of them; none where these are few, and the host is as fast."""
+    if not isinstance(population, Samples) or on_host(population.X) or samples.n <= policy.still_rows:
+        return None
+    if population.groups is not None:
+        return None
+    rest = np.setdiff1d(to_numpy(population.drawn(policy.device_rows).rows), to_numpy(samples.rows))
+    place = np.searchsorted(to_numpy(population.rows), rest)
+    return with_targets(population.take(asarray_like(place, population.rows)))
+
+
+def _learned(
+    some: Samples, settings: Settings, step: Callable[[int], None], without: Without | None, beyond: Samples | None
+) -> Learned:
+    """What the learner finds; on the host alone where the memory of a device is too small."""
+    try:
+        return learn(some, settings, step, without, beyond)
+    except RuntimeError as error:
+        if beyond is None or type(error).__name__ != "OutOfMemoryError":
+            raise
+        warnings.warn(
+            f"The memory of {device(beyond.X)} is too small for {beyond.n + some.n} rows; vectors were moved on the "
+            f"host, on {some.n} of them. Pass fewer rows, or free memory.",
+            UserWarning,
+            stacklevel=6,
+        )
+    return learn(some, settings, step, without)
+
+
 def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
     return Sums(basis, alpha, feature_statistics(population, basis))
 
@@ -169,15 +200,22 @@ def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
 def _novelty(found: Learned, basis: GaussianBasis, settings: Settings) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
 
-    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
+    def prepared(rest: Samples) -> tuple[Preparation, Any]:
         columns = with_open_ends(preparation_of(rest, settings), rest.X.astype(np.float64))
-        return Gaussian(unit="range").resolve(columns(rest.X)), columns
+        return columns, columns(rest.X)
 
-    kernel, preparation = geometry(found.samples)
-    samples = replace(found.samples, X=preparation(found.samples.X))
+    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
+        # the median distance, in units of the columns, hardly depends on a tenth of the rows
+        columns, T = prepared(rest)
+        return replace(kernel, length_scale=kernel.length_scale * (feature_units(T, "range") / units)), columns
+
+    some = found.samples.take(np.arange(min(found.samples.n, MOST_NOVELTY_ROWS)))  # in an order that looks random
+    preparation, T = prepared(some)
+    kernel, units = Gaussian(unit="range").resolve(T), feature_units(T, "range")
+    samples = replace(some, X=T)
     count = min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY)
     selection = choose_basis(samples, kernel, SelectionRule(seed=0), count)
-    novelty = novelty_of(found.samples, selection, selection.basis(), geometry)
+    novelty = novelty_of(some, selection, selection.basis(), geometry)
     return replace(novelty, preparation=preparation)
 
 

@@ -114,8 +114,10 @@ class Workspace:
     def __init__(self, n: int) -> None:
         self._n, self._held = n, dict[str, Host]()
 
-    def __call__(self, name: str, columns: int) -> Host:
-        """A matrix of this name; its entries are arbitrary."""
+    def __call__(self, name: str, columns: int, like: Array) -> Host | None:
+        """A matrix of this name; its entries are arbitrary. None where ``like`` is not of NumPy, which needs none."""
+        if not isinstance(like, np.ndarray):
+            return None
         size = self._n * columns
         held = self._held.get(name)
         if held is None or len(held) < size:
@@ -139,6 +141,8 @@ class Rows:
     """What positions of levels are means of, where there are categories; on the host."""
     views: tuple[Rows, ...] = ()
     """The rows as every fold sees them, where they are not the same to all."""
+    beyond: Rows | None = None
+    """Further rows, on a device, that move vectors and give coefficients; nothing else looks at them."""
 
     @property
     def n(self) -> int:
@@ -195,6 +199,25 @@ class Rows:
     def first(self, count: int) -> Rows:
         """The first rows, which are a random sample: the learner's order looks random."""
         return self if count >= self.n else self.take(slice(0, count))
+
+    @cached_property
+    def every(self) -> Rows:
+        """These rows and those beyond, where the latter are."""
+        more = self.beyond
+        if more is None:
+            return self
+        xp = namespace(more.T)
+
+        def joined(here: Array, there: Array) -> Array:
+            return xp.concat([asarray_like(here, there, dtype=there.dtype), there], axis=0)
+
+        T, Y, weights = (joined(getattr(self, name), getattr(more, name)) for name in ("T", "Y", "weights"))
+        cells = None
+        if self.cells is not None and more.cells is not None:
+            cells = Cells(
+                *(joined(getattr(self.cells, name), getattr(more.cells, name)) for name in ("place", "along"))
+            )
+        return Rows(T, Y, weights, self.axes, cells=cells)
 
     def with_targets(self, Y: Array) -> Rows:
         """The same rows with other targets."""

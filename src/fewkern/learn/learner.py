@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.namespace import asarray_like, namespace
 from fewkern.arrays.sampling import grouped_folds, row_order
 from fewkern.core.gaussians import GaussianBasis, Preparation
 from fewkern.core.samples import Samples
@@ -84,19 +85,23 @@ def learn(
     settings: Settings,
     step: Callable[[int], None] = lambda _: None,
     without: Without | None = None,
+    beyond: Samples | None = None,
 ) -> Learned:
     """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays.
 
-    Where columns depend on targets, ``without`` gives the samples of a fold.
+    Where columns depend on targets, ``without`` gives the samples of a fold. Samples ``beyond``, on a device, move
+    vectors, too, and all moves are made there.
     """
     policy = settings.policy
     assert samples.targets is not None
     samples = samples.take(row_order(without_names(samples, settings.levels), samples.targets))
     rows, units, preparation, warp = _rows(samples, settings.levels, policy)
+    if beyond is not None:
+        rows = replace(rows, beyond=_rows_beyond(beyond, rows, units, preparation, warp))
     start = replace(choose_start(rows, policy, settings.seed), warp=warp)
-    most = None if settings.max_vectors is None else min(settings.max_vectors, rows.n)
-    fixed = None if settings.n_vectors is None else min(settings.n_vectors, rows.n)
-    sizes = Sizes.of(rows.n, rows.Y.shape[1], policy, fixed, most)
+    asked = settings.max_vectors, settings.n_vectors
+    most, fixed = (None if count is None else min(count, rows.n) for count in asked)
+    sizes = Sizes.of(rows.every.n, rows.Y.shape[1], policy, fixed, most)
     if sizes.most is None and settings.prefer != "accurate":
         sizes = replace(sizes, most_still=policy.still[-2])  # the largest one only teaches
     folds = _folds(samples, policy)
@@ -169,6 +174,19 @@ def _rows(samples: Samples, levels: Counts | None, policy: Policy) -> tuple[Rows
     return rows, units, preparation, warp
 
 
+def _rows_beyond(samples: Samples, rows: Rows, units: tuple[Host, Host], preparation: Preparation, warp: Warp) -> Rows:
+    """Further samples as rows like those of the search, where they are."""
+    xp, like = namespace(samples.X), samples.weights
+    X = xp.astype(samples.X, xp.float64)
+    T, there = preparation(X), warp.like(X)
+    mean, spread = (asarray_like(unit, X) for unit in units)
+    Y = (xp.astype(samples.targets, xp.float64) - mean) / spread
+    weights = (
+        xp.astype(like, xp.float64) * (samples.n / float(xp.sum(like))) if samples.n else xp.astype(like, xp.float64)
+    )
+    return Rows(T, Y, weights, rows.axes, cells=there.cells(T, preparation.like(X).places(X)))
+
+
 def linear_axes(T: Host, policy: Policy) -> Host:
     """Linear features as combinations of the columns: the columns themselves, or their principal components."""
     d = T.shape[1]
@@ -212,7 +230,7 @@ def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: S
     if kind is Kind.DISTILLED:
         teacher, _ = teacher_of(rows, start, sizes, policy)
         return distilled(rows, taught_rows(rows, teacher, policy), best, policy.steps // 2, policy)
-    return Candidate(kind, size, move(rows, best, policy.steps // 2, policy))
+    return Candidate(kind, size, move(rows.every, best, policy.steps // 2, policy))
 
 
 def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:

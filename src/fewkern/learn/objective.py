@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.linalg import inverse_psd
-from fewkern.arrays.namespace import Array, asarray_like, namespace, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, device, namespace, to_numpy
 from fewkern.core.gaussians import times_metric
 from fewkern.learn.geometry import Gaussians, Geometry, Host, Rows, Sums, ridge_of
 from fewkern.learn.policy import Policy
@@ -73,35 +73,38 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy, spectrum: Host | N
 
 def _leave_one_out(rows: Rows, geometry: Geometry, policy: Policy, chain: _Chain) -> tuple[float, float]:
     """The leave-one-out error, and its derivative in the ridge."""
-    xp, room, m, p = namespace(rows.T), rows.workspace, geometry.size, rows.axes.shape[1]
+    xp, width = namespace(rows.T), geometry.size + rows.axes.shape[1]
+
+    def room(name: str) -> Any:
+        return rows.workspace(name, width, rows.T)
+
     A = chain.units.in_metric(chain.T)
     K = chain.units.at(A)
-    F = room("features", m + p)
-    F[:, :m], F[:, m:] = K, chain.T @ rows.linear
+    F = xp.concat([K, chain.T @ rows.linear], axis=1)
     F -= rows.mean(F)
     F *= rows.root
     Y, total, w = rows.weighted_targets, rows.total, rows.weights
     gram = F.T @ F
-    gram += ridge_of(geometry, rows, policy) * xp.eye(m + p, dtype=F.dtype)
+    gram += ridge_of(geometry, rows, policy) * xp.eye(width, dtype=F.dtype, device=device(F))
     inverse = inverse_psd(gram)
     W = inverse @ (F.T @ Y)
     R = Y - F @ W
-    smooth = xp.matmul(F, inverse, out=room("smooth", m + p))
+    smooth = xp.matmul(F, inverse, out=room("smooth"))
     leverage = xp.sum(smooth * F, axis=1) + w / total
     free = leverage < MOST_LEVERAGE
-    left = 1.0 - xp.where(free, leverage, MOST_LEVERAGE)
+    left = 1.0 - xp.where(free, leverage, xp.full_like(leverage, MOST_LEVERAGE))
     E = R / left[:, None]
     squared = xp.sum(E * E, axis=1)
     U = (2.0 / total) * E / left[:, None]
-    g = xp.where(free, (2.0 / total) * squared / left, 0.0)
+    g = xp.where(free, (2.0 / total) * squared / left, xp.zeros_like(left))
     Q = inverse @ (F.T @ U)
-    half = xp.multiply(smooth, xp.sqrt(g)[:, None], out=room("half", m + p))
+    half = xp.multiply(smooth, xp.sqrt(g)[:, None], out=room("half"))
     curved = half.T @ half  # a product with its own transpose costs half
-    DF = xp.matmul(F, Q @ W.T - 2.0 * curved, out=room("gradient", m + p))
-    DF += xp.multiply(smooth, 2.0 * g[:, None], out=room("half", m + p))
-    DF -= xp.matmul(xp.concat([U, R], axis=1), xp.concat([W, Q], axis=1).T, out=room("half", m + p))
+    DF = xp.matmul(F, Q @ W.T - 2.0 * curved, out=room("gradient"))
+    DF += xp.multiply(smooth, 2.0 * g[:, None], out=room("half"))
+    DF -= xp.matmul(xp.concat([U, R], axis=1), xp.concat([W, Q], axis=1).T, out=room("half"))
     DF *= rows.root
-    DF -= xp.multiply(w[:, None], xp.sum(DF, axis=0) / total, out=room("half", m + p))
+    DF -= xp.multiply(w[:, None], xp.sum(DF, axis=0) / total, out=room("half"))
     chain.pull(slice(None), K, A, DF)
     return float(xp.sum(squared)) / total, float(xp.sum(Q * W)) - float(xp.sum(xp.linalg.diagonal(curved)))
 

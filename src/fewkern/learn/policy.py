@@ -61,6 +61,10 @@ class Policy:
     for each (section 4)."""
     rows_per_vector: float = 20.0
     """Rows that a vector beyond the ladder must have (section 4)."""
+    most_vectors: int = 1024
+    """Largest number of vectors that nobody asked for (section 4)."""
+    device_rows: int = 1_000_000
+    """Rows that move vectors on a device (section 6)."""
     share: float = 0.64
     """Largest number of moved vectors, as a share of the rows; samples as vectors may be a quarter more (section 4)."""
     directions: int = 4

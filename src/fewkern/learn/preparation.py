@@ -91,10 +91,17 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
         knots, normal = scale.normal_scores(policy.knots)
         share = scale.heaviness(policy.tail)
         values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, _FURTHEST
-    t = Preparation(knots[:, None], values[:, None])(x[:, None])[:, 0]  # np.interp fails on the slopes of tiny columns
+    t = _interpolated(x, knots, values)
     mean = weights @ t / weights.sum()
     spread = np.sqrt(weights @ (t - mean) ** 2 / weights.sum())
     return knots, np.clip((values - mean) / (spread if spread > 0 else 1.0), -furthest, furthest)
+
+
+def _interpolated(x: Host, knots: Host, values: Host) -> Host:
+    """What a preparation of this column does; np.interp fails on the slopes of tiny columns."""
+    piece = np.clip(np.searchsorted(knots, x, "right") - 1, 0, len(knots) - 2)
+    along = np.clip((x - knots[piece]) / np.diff(knots)[piece], 0.0, 1.0)
+    return np.asarray(values[piece] + along * np.diff(values)[piece])
 
 
 def _mid_levels(weights: Host) -> Host:

@@ -1,14 +1,16 @@
 """Real tables and their splits: columns for kernel methods, columns for trees, nothing learned from the test part.
 
-The folder that ``FEWKERN_DATA`` names has ``tables/NAME.npz`` (``X`` with categories as codes and gaps as NaN, ``cat``,
-``y``, ``task``), ``tables/talent.csv`` and ``tables/peers.csv``, and ``ida/NAME.npz`` (``X``, ``y``, ``train_idx``,
-``test_idx``).
+The folder that ``FEWKERN_DATA`` names has ``tables/NAME.npz`` and ``many_rows/NAME.npz`` (``X`` with categories as
+codes and gaps as NaN, ``cat``, ``y``, ``task``), ``tables/talent.csv`` and ``tables/peers.csv``, ``large/adult.npz``
+and ``large/letter.npz``, ``ida/NAME.npz`` (``X``, ``y``, ``train_idx``, ``test_idx``), and ``uci_splits/NAME.npz``
+(``X``, ``y``, ``test_idx``).
 """
 
 from __future__ import annotations
 
 import csv
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,17 +18,24 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["CLASSES", "NUMBERS", "PROTOCOLS", "Part", "TablesNotFoundError", "names", "part", "peers", "published"]
+__all__ = [
+    "CLASSES", "NUMBERS", "PROTOCOLS", "Part", "Protocol", "TablesNotFoundError", "names", "part", "peers", "published",
+    "splits",
+]  # fmt: skip
 
 CLASSES, NUMBERS = "classification", "regression"
-# Rows of a split: at most so many to train, then at most so many to test.
-TRAIN_ROWS, TRAIN_SHARE, TEST_ROWS = 3000, 0.75, 4000
 # Classes with fewer training rows are left out of both parts.
 LEAST_OF_CLASS = 5
 # Columns of kernel methods: so many levels of a category; gaps are a column of their own where they are more.
 LEVELS, GAPS = 15, 0.02
-# Splits of whole tables beside published results; tables with more rows are stored only in part.
-WHOLE_SHARE, WHOLE_ROWS = 0.8, 7500
+# Tables with more rows are stored only in part, beside those with published results.
+WHOLE_ROWS = 7500
+# Tables with so many training rows are compared where all rows are.
+MANY_ROWS = 8000
+# Sets of the folder ``large`` that belong to the tables with many rows.
+LARGE = ("adult", "letter")
+# Published splits that are run: the first few of sets with more than so many rows, else all.
+FEW_SPLITS, FEW_SPLITS_ROWS = 5, 5000
 
 
 class TablesNotFoundError(Exception):
@@ -48,31 +57,74 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Training and test rows of a split: the first and the next ones of a permutation."""
+
+    share: float
+    train: int = sys.maxsize
+    test: int = sys.maxsize
+    seed: int = 100
+
+    def __call__(self, rows: int, split: int) -> tuple[np.ndarray, np.ndarray]:
+        order = np.random.default_rng(self.seed + split).permutation(rows)
+        count = min(self.train, int(self.share * rows))
+        return order[:count], order[count:][: self.test]
+
+
+@dataclass(frozen=True)
 class Protocol:
     """A collection of sets and its splits."""
 
     title: str
     folder: str
     splits: tuple[int, ...]
+    rows: Rows | None = None
+    """None where the sets have splits of their own."""
 
 
 PROTOCOLS = {
-    "tables": Protocol("Real tables, at most 3,000 training rows", "tables", (0, 1)),
+    "1000": Protocol("Real tables, at most 1,000 training rows", "tables", (0, 1), Rows(0.75, 1000, 4000)),
+    "3000": Protocol("Real tables, at most 3,000 training rows", "tables", (0, 1), Rows(0.75, 3000, 4000)),
+    "all": Protocol("Real tables, all rows", "many_rows", (0,), Rows(0.8, test=10_000)),
+    "talent": Protocol(
+        "Whole tables, 80 % to train, beside published results", "tables", (0, 1, 2), Rows(0.8, seed=200)
+    ),
     "ida": Protocol("The IDA sets", "ida", (3, 4, 5)),
-    "talent": Protocol("Whole tables, 80 % to train, beside published results", "tables", (0, 1, 2)),
+    "uci": Protocol("UCI sets of numbers, published splits", "uci_splits", tuple(range(20))),
 }
 
 
 def names(protocol: str) -> list[str]:
     """The sets of a protocol that are on this machine."""
-    folder = _folder(PROTOCOLS[protocol].folder)
-    here = sorted(path.stem for path in folder.glob("*.npz"))
+    here = {path.stem: path for path in _paths(protocol)}
     if protocol == "talent":
         whole = {row["name"] for row in published() if int(row["rows"]) <= WHOLE_ROWS}
-        here = [name for name in here if name in whole]
+        here = {name: path for name, path in here.items() if name in whole}
+    if protocol == "all":
+        rows = PROTOCOLS[protocol].rows
+        here = {name: path for name, path in here.items() if len(rows(_count(path), 0)[0]) >= MANY_ROWS}
     if not here:
-        raise TablesNotFoundError(f"no set of {protocol!r} in {folder}.")
-    return here
+        raise TablesNotFoundError(f"no set of {protocol!r} in {_folder(PROTOCOLS[protocol].folder)}.")
+    return sorted(here)
+
+
+def _paths(protocol: str) -> list[Path]:
+    folder = _folder(PROTOCOLS[protocol].folder)
+    large = [folder.parent / "large" / f"{name}.npz" for name in LARGE] if protocol == "all" else []
+    return [*folder.glob("*.npz"), *filter(Path.is_file, large)]
+
+
+def splits(protocol: str, name: str) -> tuple[int, ...]:
+    """The splits of a set that are run unless others are asked for."""
+    path, known = _path(protocol, name), PROTOCOLS[protocol].splits
+    if protocol == "uci" and _count(path) > FEW_SPLITS_ROWS:
+        return known[:FEW_SPLITS]
+    return known
+
+
+def _count(path: Path) -> int:
+    with np.load(path) as file:
+        return len(file["y"])
 
 
 def published() -> list[dict[str, str]]:
@@ -105,48 +157,42 @@ def _folder(kind: str) -> Path:
 
 def part(protocol: str, name: str, split: int) -> Part:
     """A split of a set, with everything learned from its training part alone."""
-    path = _folder(PROTOCOLS[protocol].folder) / f"{name}.npz"
-    if not path.is_file():
-        raise TablesNotFoundError(f"{path} is missing.")
-    return _part(protocol, path, split)
+    return _part(protocol, _path(protocol, name), split)
+
+
+def _path(protocol: str, name: str) -> Path:
+    for path in _paths(protocol):
+        if path.stem == name:
+            return path
+    raise TablesNotFoundError(f"{_folder(PROTOCOLS[protocol].folder) / name}.npz is missing.")
 
 
 @lru_cache(maxsize=1)
 def _part(protocol: str, path: Path, split: int) -> Part:
     with np.load(path) as file:
         table = dict(file)
-    raw = table["X"].astype(float)
-    if protocol == "ida":
-        train, test = (table[key][split].astype(int) for key in ("train_idx", "test_idx"))
-        return _cut(CLASSES, standardised(raw, train), raw, table["y"], train, test, np.zeros(raw.shape[1], dtype=bool))
-    task, y, categories = str(table["task"]), table["y"], table["cat"].astype(bool)
-    train, test = permuted(len(y), split) if protocol == "tables" else permuted_whole(len(y), split)
+    raw, y = table["X"].astype(float), table["y"]
+    task = NUMBERS if protocol == "uci" else str(table.get("task", CLASSES))
+    categories = table.get("cat", table.get("is_categorical", np.zeros(raw.shape[1]))).astype(bool)
+    train, test = _split_rows(protocol, table, split)
     if task == CLASSES:
         train, test = without_rare_classes(y, train, test)
-    encoded = kernel_columns(raw, categories, train)
+    X = kernel_columns(raw, categories, train) if PROTOCOLS[protocol].rows else standardised(raw, train)
     known = np.isfinite(raw[train]).any(axis=0)  # trees cannot bin a column without a value
-    return _cut(task, encoded, raw[:, known], y, train, test, categories[known])
+    raw, y = raw[:, known], y.astype(int if task == CLASSES else float)
+    return Part(task, X[train], y[train], X[test], y[test], raw[train], raw[test], categories[known])
 
 
-def _cut(
-    task: str, X: np.ndarray, raw: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, cat: np.ndarray
-) -> Part:
-    y = y.astype(int if task == CLASSES else float)
-    return Part(task, X[train], y[train], X[test], y[test], raw[train], raw[test], cat)
-
-
-def permuted(rows: int, split: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training and test rows of a split."""
-    order = np.random.default_rng(100 + split).permutation(rows)
-    count = min(TRAIN_ROWS, int(TRAIN_SHARE * rows))
-    return order[:count], order[count : count + TEST_ROWS]
-
-
-def permuted_whole(rows: int, split: int) -> tuple[np.ndarray, np.ndarray]:
-    """Four fifths of the rows, and the others."""
-    order = np.random.default_rng(200 + split).permutation(rows)
-    count = int(WHOLE_SHARE * rows)
-    return order[:count], order[count:]
+def _split_rows(protocol: str, table: dict[str, np.ndarray], split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Training and test rows."""
+    rows = PROTOCOLS[protocol].rows
+    if rows is not None:
+        return rows(len(table["y"]), split)
+    test = table["test_idx"][split].astype(int)
+    if "train_idx" in table:
+        return table["train_idx"][split].astype(int), test
+    test = test[test >= 0]  # -1 fills the shorter ones
+    return np.setdiff1d(np.arange(len(table["y"])), test), test
 
 
 def without_rare_classes(y: np.ndarray, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
