@@ -13,7 +13,9 @@ from fewkern import KernelClassifier, KernelRegressor, compress, load, report, s
 from fewkern.core.components import sees_components
 from fewkern.core.samples import Samples, class_targets
 from fewkern.io import to_c, to_onnx
+from fewkern.learn import fitting
 from fewkern.learn.components import _Problem, find_components
+from fewkern.learn.learner import learn
 from fewkern.learn.policy import POLICY
 
 KINDS = (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix, sp.coo_array, sp.coo_matrix)
@@ -63,7 +65,7 @@ def test_many_columns_are_at_least_as_good_as_a_linear_model(news):
         1 - RidgeClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]),
     )
     assert wrong < linear
-    assert model.n_vectors_ < 50
+    assert model.n_vectors_ < 100
     assert abs(wrong - model.held_out_error_) < 0.06
     np.testing.assert_allclose(model.predict_proba(X[400:].toarray()), model.predict_proba(X[400:]), atol=1e-12)
     assert model.vectors_.shape == (model.n_vectors_, POLICY.sparse.components + 3)
@@ -126,7 +128,7 @@ def test_the_order_of_rows_changes_nothing(news):
     X, y = news
     order = np.argsort(y, kind="stable")
     one, other = KernelClassifier(n_vectors=6).fit(X, y), KernelClassifier(n_vectors=6).fit(X[order], y[order])
-    np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-8)
 
 
 # the regressions
@@ -134,7 +136,7 @@ def test_the_order_of_rows_changes_nothing(news):
 
 def test_predictions_are_those_of_regressions_on_other_folds(news):
     found = find_components(problem(*news), POLICY.sparse)
-    task, linear = found.problem, found.samples.X[:, POLICY.sparse.components :]
+    task, linear = found.problem, found.samples.X[np.argsort(found.problem.place), POLICY.sparse.components :]
     X = task.X.toarray()
     assert len(np.unique(task.fold)) == 5
     for k in range(5):
@@ -142,7 +144,7 @@ def test_predictions_are_those_of_regressions_on_other_folds(news):
         model = Ridge(found.ridge).fit(X[~out], task.Y[~out])
         expected = (X[out] - X.mean(axis=0)) @ model.coef_.T + found.shift
         np.testing.assert_allclose(linear[out], expected, atol=2e-3 * np.ptp(expected))
-    whole = news[0] @ found.matrix[:, POLICY.sparse.components :]
+    whole = (news[0] @ found.matrix[:, POLICY.sparse.components :])[np.argsort(task.place)]
     assert np.sum((whole - found.shift - task.Y) ** 2) < np.sum(
         (linear - found.shift - task.Y) ** 2
     )  # it has seen them
@@ -158,9 +160,7 @@ def test_rows_held_out_are_in_no_regression(news):
 
 def test_folds_of_the_learner_have_components_of_their_own(news, monkeypatch):
     seen = []
-    monkeypatch.setattr(
-        "fewkern.learn.fitting.Fitted.behind", lambda fitted, matrix: seen.append(fitted.learned) or fitted
-    )
+    monkeypatch.setattr(fitting, "learn", lambda *given: seen.append(learn(*given)) or seen[0])
     KernelClassifier(n_vectors=4).fit(*news)
     rows, comparison = seen[0].rows, seen[0].comparison
     assert len(rows.views) == comparison.parts.max() + 1 > 1
@@ -173,12 +173,14 @@ def test_folds_of_the_learner_have_components_of_their_own(news, monkeypatch):
 def test_equal_rows_and_groups_share_a_fold_and_classes_are_dealt_out(news):
     X, y = news
     task = _Problem.of(problem(sp.vstack([X, X[:50]]).tocsr(), np.r_[y, y[:50]]))
-    np.testing.assert_array_equal(task.fold[-50:], task.fold[:50])
-    counts = np.array([np.bincount(task.fold[:700][y == c], minlength=5) for c in range(3)])
+    fold = task.fold[task.place]
+    np.testing.assert_array_equal(fold[-50:], fold[:50])
+    counts = np.array([np.bincount(fold[:700][y == c], minlength=5) for c in range(3)])
     assert (counts.max(axis=1) - counts.min(axis=1) <= 25).all()
     groups = np.arange(700) // 7
     grouped = class_targets(Samples.of(X, codes=y, n_classes=3, groups=groups))
-    fold = _Problem.of(grouped).fold
+    task = _Problem.of(grouped)
+    fold = task.fold[task.place]
     assert all(len(np.unique(fold[groups == g])) == 1 for g in range(100))
 
 
@@ -298,3 +300,12 @@ def test_what_needs_columns_is_refused(news, tmp_path):
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
         np.testing.assert_array_equal(again.novelty(X[:9]), model.novelty(X[:9]))
     again.partial_fit(X[:50], y[:50])
+
+
+def test_copies_of_rows_held_out_are_in_no_regression(news):
+    found = find_components(
+        problem(sp.vstack([news[0], news[0][:100]]).tocsr(), np.r_[news[1], news[1][:100]]), POLICY.sparse
+    )
+    honest = found.without(np.arange(100)).X
+    found.problem.Y[found.problem.place[700:]] *= -9.0
+    np.testing.assert_array_equal(found.without(np.arange(100)).X, honest)

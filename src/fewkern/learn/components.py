@@ -53,9 +53,9 @@ class Components:
 
     def without(self, rows: Host) -> Samples:
         """The same samples as they look to those who have not seen the targets of these ``rows`` of the table."""
-        unit = self.problem.unit  # copies are held out together, and may stand for each other
-        out = np.isin(unit, unit[np.isin(self.samples.rows, rows)])
-        linear = self.problem.left_out(self.ridge, self.problem.Y, out) + self.shift
+        unit, place = self.problem.unit, self.problem.place
+        out = np.isin(unit, unit[place][np.isin(self.samples.rows, rows)])  # one copy may stand for all
+        linear = (self.problem.left_out(self.ridge, self.problem.Y, out) + self.shift)[place]
         X = self.samples.X.copy()
         X[:, X.shape[1] - linear.shape[1] :] = linear
         return replace(self.samples, X=X)
@@ -76,7 +76,7 @@ def find_components(samples: Samples, policy: SparsePolicy) -> Components:
     W = _coefficients(every.X, every.Y, every.weights, ridge)
     shift, dtype = every.mean @ W, samples.X.dtype
     matrix = np.concatenate([V, W], axis=1) / units[:, None]
-    Z = np.concatenate([every.X @ V, every.left_out(ridge, every.Y) + shift], axis=1)
+    Z = np.concatenate([every.X @ V, every.left_out(ridge, every.Y) + shift], axis=1)[every.place]
     return Components(matrix.astype(dtype), replace(samples, X=Z.astype(dtype)), every, ridge, shift)
 
 
@@ -90,7 +90,10 @@ def _sorted(X: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Problem:
-    """A ridge regression on rows, and the folds in which these are left out."""
+    """A ridge regression on rows, and the folds in which these are left out.
+
+    Rows are in an order that depends on their values alone, so that rounding does, too.
+    """
 
     X: Any
     Y: Host
@@ -99,13 +102,19 @@ class _Problem:
     unit: Host
     """A number for every row, equal for those that are left out together: those of a group, or equal rows."""
     fold: Host
+    place: Host
+    """Where the samples are among the rows."""
 
     @classmethod
     def of(cls, samples: Samples) -> _Problem:
+        direction = row_keys(np.arange(samples.X.shape[1])).astype(samples.X.dtype) - 0.5
+        key = samples.X @ direction
+        order = np.lexsort((*np.transpose(samples.targets), key))
+        samples, key = samples.take(order), key[order]
         weights, Y = (np.asarray(one, dtype=np.float64) for one in (samples.weights, samples.targets))
         Y = Y - weights @ Y / weights.sum()
         spread = np.sqrt(weights @ Y**2 / weights.sum())
-        return cls(samples.X, Y / np.where(spread > 0, spread, 1.0), weights, *_folds(samples))
+        return cls(samples.X, Y / np.where(spread > 0, spread, 1.0), weights, *_folds(samples, key), np.argsort(order))
 
     @property
     def n(self) -> int:
@@ -154,12 +163,9 @@ def _coefficients(X: Any, Y: Host, weights: Host, ridge: float, tol: float = _EX
     return np.asarray(found.coef_, dtype=np.float64).reshape(Y.shape[1], -1).T
 
 
-def _folds(samples: Samples) -> tuple[Host, Host]:
-    """A unit and a fold for every row, by its values alone: classes are dealt out in turn."""
-    unit = samples.groups
-    if unit is None:
-        direction = row_keys(np.arange(samples.X.shape[1])).astype(samples.X.dtype) - 0.5
-        unit = np.unique(samples.X @ direction, return_inverse=True)[1]
+def _folds(samples: Samples, key: Host) -> tuple[Host, Host]:
+    """A unit and a fold for every row; the ``key`` is the same for equal rows. Classes are dealt out in turn."""
+    unit = np.unique(key, return_inverse=True)[1] if samples.groups is None else samples.groups
     count = int(unit.max()) + 1
     first = np.zeros(count, dtype=np.int64)
     if samples.codes is not None:
@@ -179,9 +185,10 @@ def _settings(problem: _Problem, policy: SparsePolicy) -> tuple[Host, float]:
     Y, best = problem.Y @ signs, (np.inf, np.ones(0), 0.0)
     for units in _units(problem):
         scaled, before = problem.in_units(units), np.inf
-        size = float(np.sum(scaled.moments()[0]) - np.sum(scaled.mean**2)) * float(problem.weights.sum())
+        square, total = float(np.sum(scaled.moments()[0])), float(problem.weights.sum())
+        size = square - float(np.sum(scaled.mean**2))  # below its rounding the rows are equal
         for strength in policy.strengths:
-            ridge = max(strength * size, np.finfo(float).tiny)
+            ridge = max(strength * size, np.finfo(float).eps * square) * total or 1.0
             error = float(problem.weights @ np.sum((scaled.left_out(ridge, Y, tol=_ROUGH) - Y) ** 2, axis=1))
             best = min(best, (error, units, ridge), key=lambda found: found[0])
             if error > before:  # the error has one valley along the strengths
