@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from fewkern.arrays import sampling
+from fewkern.arrays.columns import takes_tables
+from fewkern.arrays.frames import with_codes
 from fewkern.arrays.namespace import asarray_like, float_dtype, to_numpy
 from fewkern.arrays.partitions import Partitions, as_collection, is_collection
 from fewkern.arrays.sampling import row_keys, smallest_keys
@@ -40,12 +42,16 @@ class Layout:
     """The classes, sorted; unknown before the first pass."""
     factors: Any = None
     """What the weights of every class are multiplied by."""
+    gaps: bool = False
+    """Whether NaN stands for a gap."""
 
     def read(self, first: int, X: Numbers, *columns: Numbers) -> Samples:
         """Check a block; ``first`` is the number of its first row. Labels are not yet class numbers."""
         where = f"rows {first} to {first + len(X) - 1}"
         X = X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
-        if not np.isfinite(X).all():
+        if self.gaps and np.isinf(X).any():
+            raise ValueError(f"{self.name}: the samples contain infinity ({where}); replace it, or leave a gap (NaN).")
+        if not self.gaps and not np.isfinite(X).all():
             raise ValueError(
                 f"{self.name}: the samples contain NaN or infinity ({where}); fill or drop them first, for example "
                 "with X.fillna or X.dropna."
@@ -264,8 +270,11 @@ def _streamed(estimator: Any, X: Any, y: Any, sample_weight: Any, kind: Any, gro
     if kind is not None and y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     columns = [column for column in (y if kind else None, sample_weight) if column is not None]
+    gaps = takes_tables(estimator)
+    if gaps:
+        X = with_codes(estimator, X, bool(getattr(estimator, "verbose", False)))
     partitions = Partitions.of(name, X, *columns)
-    layout = Layout(name, kind, sample_weight is not None, partitions.n)
+    layout = Layout(name, kind, sample_weight is not None, partitions.n, gaps=gaps)
     streamed = Streamed.of(partitions, layout, bool(getattr(estimator, "verbose", False)))
     if streamed.n < 2:
         raise ValueError(f"{name}: expected at least 2 samples of positive weight, got {streamed.n}.")

@@ -19,10 +19,8 @@ FEW = replace(POLICY, ladder=(4, 8), still=(20, 40), still_rows=200, device_rows
 
 
 def there(rows):
-    cells = rows.cells
-    moved = {name: torch.asarray(getattr(rows, name)) for name in ("T", "Y", "weights")}
-    own = None if cells is None else replace(cells, place=torch.asarray(cells.place), along=torch.asarray(cells.along))
-    return replace(rows, **moved, cells=own)
+    moved = {name: torch.asarray(getattr(rows, name)) for name in ("T", "Y", "weights", "places")}
+    return replace(rows, **moved)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])

@@ -34,7 +34,7 @@ def counts_of(estimator: Any) -> tuple[int | None, ...] | None:
 
 
 def as_matrix(estimator: Any, X: Any, numbers: Callable[[Any], Array], *, reset: bool, minimum: int) -> Array:
-    """The columns of ``X`` as one matrix of ``minimum`` rows or more; ``numbers`` checks a table of numbers alone.
+    """The columns of ``X`` as one matrix of at least ``minimum`` rows; ``numbers`` checks a table of numbers alone.
 
     Sets ``categories_`` when ``reset``.
     """
@@ -46,7 +46,7 @@ def as_matrix(estimator: Any, X: Any, numbers: Callable[[Any], Array], *, reset:
     framed, name = is_frame(X), type(estimator).__name__
     if not framed and not hasattr(X, "dtype"):
         X = _from_lists(X)
-    own = _given(estimator, X, framed) if reset else _known(estimator, X)
+    own = given_columns(estimator, X) if reset else _known(estimator, X)
     mixed = framed or X.dtype.kind not in "fiub" if not is_foreign(X) else False
     if not own or not mixed:
         if framed:
@@ -58,15 +58,37 @@ def as_matrix(estimator: Any, X: Any, numbers: Callable[[Any], Array], *, reset:
     validate_data(estimator, X, skip_check_array=True, reset=reset)
     if X.shape[0] < minimum:
         raise ValueError(f"{name}: expected at least {minimum} sample(s), got shape {tuple(X.shape)}.")
-    columns, labels = [_column(X, j) for j in range(X.shape[1])], _labels(X)
     if reset:
-        kept = set(own)
-        estimator.categories_ = [
-            _levels(name, labels[j], column) if j in kept else None for j, column in enumerate(columns)
-        ]
+        estimator.categories_ = levels_in(name, X, own)
+    return coded_table(name, X, estimator.categories_)
+
+
+def levels_in(name: str, X: Any, own: Sequence[int]) -> list[Host | None]:
+    """The levels of the columns ``own`` of a table, None for the others; ``name`` begins messages."""
+    kept, labels = set(own), _labels(X)
+    return [_levels(name, label, _column(X, j)) if j in kept else None for j, label in enumerate(labels)]
+
+
+def all_levels(name: str, parts: Sequence[list[Host | None]]) -> list[Host | None]:
+    """The levels of all parts of a table."""
+    found: list[Host | None] = []
+    for j, column in enumerate(zip(*parts)):
+        known = [levels for levels in column if levels is not None and len(levels)]
+        if len({levels.dtype == object for levels in known}) > 1:
+            raise ValueError(
+                f"{name}: the levels of column {j} are texts in some parts of the table, and numbers in others; make "
+                "them one, for example with astype(str)."
+            )
+        found.append(None if column[0] is None else np.unique(np.concatenate(known)) if known else column[0])
+    return found
+
+
+def coded_table(name: str, X: Any, categories: list[Host | None]) -> Host:
+    """A table as one matrix, with codes in place of levels."""
+    columns, labels = [_column(X, j) for j in range(X.shape[1])], _labels(X)
     made = [
         _numbers(name, label, column) if levels is None else _codes(name, label, column, levels)
-        for label, column, levels in zip(labels, columns, estimator.categories_)
+        for label, column, levels in zip(labels, columns, categories)
     ]
     return np.ascontiguousarray(np.stack(made, axis=1))
 
@@ -109,8 +131,8 @@ def _none_given(estimator: Any) -> None:
     if given is None or isinstance(given, str) or not len(given):
         return
     raise ValueError(
-        f"{type(estimator).__name__}: categorical_features names columns of a table, and X is sparse; pass a data frame "
-        "or an array, or leave categorical_features out."
+        f"{type(estimator).__name__}: categorical_features names columns of a table, and X is sparse; pass a data "
+        "frame or an array, or leave categorical_features out."
     )
 
 
@@ -122,9 +144,9 @@ def _known(estimator: Any, X: Any) -> list[int]:
     return [j for j, levels in enumerate(categories) if levels is not None]
 
 
-def _given(estimator: Any, X: Any, framed: bool) -> list[int]:
+def given_columns(estimator: Any, X: Any) -> list[int]:
     """The columns that ``categorical_features`` names."""
-    given, name = estimator.categorical_features, type(estimator).__name__
+    given, name, framed = estimator.categorical_features, type(estimator).__name__, is_frame(X)
     if given is None or len(X.shape) != 2:
         return []
     if isinstance(given, str):  # "from_dtype"
@@ -189,7 +211,9 @@ def _kind(one: Any) -> str:
     if isinstance(one, (bool, int, float, np.number, np.bool_)):
         return "numbers"
     return (
-        "dates" if hasattr(one, "year") or hasattr(one, "total_seconds") or isinstance(one, np.datetime64) else "others"
+        "dates"
+        if hasattr(one, "year") or hasattr(one, "total_seconds") or isinstance(one, np.datetime64)
+        else "other things"
     )
 
 
@@ -216,8 +240,8 @@ def _refusal(name: str, label: str, kind: str) -> str:
             "skrub.DatetimeEncoder or skrub.TableVectorizer."
         )
     return (
-        f"{name}: the column {label} holds {'texts' if kind == 'text' else kind}, not numbers; if it is a category, give "
-        f'it the type "category", or name it in categorical_features; else {_ENCODE}.'
+        f"{name}: the column {label} holds {'texts' if kind == 'text' else kind}, not numbers; if it is a category, "
+        f'give it the type "category", or name it in categorical_features; else {_ENCODE}.'
     )
 
 
@@ -236,9 +260,9 @@ def _plain(name: str, label: str, column: Any) -> tuple[Host, Host, str]:
     """The values of a category as numbers or texts, which are gaps, and which of both they are."""
     values, gaps, kind = _values(column)
     if kind == "several kinds":
-        found = sorted({type(one).__name__ for one, gap in zip(values.tolist(), gaps) if not gap})
+        kinds = sorted({type(one).__name__ for one, gap in zip(values.tolist(), gaps) if not gap})
         raise ValueError(
-            f"{name}: the levels of the column {label} are of several kinds ({', '.join(found)}); make them one, for "
+            f"{name}: the levels of the column {label} are of several kinds ({', '.join(kinds)}); make them one, for "
             "example with astype(str)."
         )
     if kind == "numbers":

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fewkern.arrays.blocks import one_thread
+from fewkern.arrays.columns import all_levels, coded_table, given_columns, levels_in
 from fewkern.arrays.partitions import PartitionError, added_up, counted, map_parts, naming
 from fewkern.arrays.progress import missing_package, shown
 
@@ -132,6 +133,42 @@ def read_once() -> Iterator[None]:
 
     with dask.config.set({"optimization.fuse.active": False}):
         yield
+
+
+def with_codes(estimator: Any, X: Any, verbose: bool = False) -> Any:
+    """A Dask collection as numbers, with codes in place of levels, lazily; sets ``categories_``.
+
+    A pass over the collection finds the levels, where there are categories.
+    """
+    import dask
+
+    framed, name = hasattr(X, "columns"), type(estimator).__name__
+    own, estimator.categories_ = given_columns(estimator, X._meta if framed else X), None
+    if not own and (not framed or all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in X.dtypes)):
+        return X
+    categories: list[Any] = [None] * (len(X.columns) if framed else X.shape[1])
+    if own:
+        parts = X.to_delayed() if framed else X.rechunk({1: -1}).to_delayed()[:, 0]
+        names = [f"partition {k}" for k in range(len(parts))]
+        work = dask.delayed(levels_in, pure=False)
+        with counted("looking for levels", "levels_in", len(parts), verbose):
+            categories = all_levels(name, _computed([work(name, part, own) for part in parts], parts, names))
+        estimator.categories_ = categories
+    if framed:
+        meta = X._meta.astype(float) if not len(X.columns) else X._meta.iloc[:, :0].reindex(columns=X.columns)
+        return X.map_partitions(_as_numbers, name, categories, meta=meta.astype(np.float64))
+    return X.rechunk({1: -1}).map_blocks(_block_as_numbers, name, categories, dtype=np.float64)
+
+
+def _as_numbers(part: Any, name: str, categories: list[Any]) -> Any:
+    import pandas as pd
+
+    values = coded_table(name, part, categories) if len(part) else np.zeros((0, len(categories)))
+    return pd.DataFrame(values, columns=part.columns, index=part.index)
+
+
+def _block_as_numbers(block: Any, name: str, categories: list[Any]) -> Any:
+    return coded_table(name, block, categories) if len(block) else np.zeros((0, len(categories)))
 
 
 def map_frame(method: Callable[[Any], Any], frame: Any, names: Callable[[int], Sequence[Any]]) -> Any:

@@ -134,7 +134,7 @@ def looked_up(table: Array, places: Array) -> Array:
 
 
 def sums_at(places: Array, values: Array, size: int) -> Array:
-    """Sums of the values at every place ``0, ..., size - 1``; ``places`` are whole numbers of the shape of ``values``."""
+    """Sums of the values at the places ``0, ..., size - 1``; ``places`` are whole numbers, one per value."""
     if type(values) is np.ndarray:
         return np.bincount(places.ravel(), values.ravel(), size)
     places, values = places.reshape(-1), values.reshape(-1)

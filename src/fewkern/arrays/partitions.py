@@ -299,7 +299,10 @@ def _one_row(X: Any) -> Any:
     if hasattr(X, "columns"):
         import pandas as pd
 
-        return pd.DataFrame(np.zeros((1, len(X.columns))), columns=list(X.columns)).astype(X._meta.dtypes.to_dict())
+        zeros = pd.DataFrame(np.zeros((1, len(X.columns))), columns=list(X.columns))
+        kinds = X._meta.dtypes.to_dict()
+        texts = [c for c, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]  # of these, gaps
+        return zeros.assign(**dict.fromkeys(texts)).astype(kinds)
     return np.zeros((1, X.shape[1]), X.dtype)
 
 

@@ -50,21 +50,18 @@ def validate_samples(
 
     Sets ``n_features_in_`` (and ``feature_names_in_``) when ``reset``, compares with them otherwise.
     """
-    if takes_tables(estimator) and not is_collection(X):
-        checks: dict[str, Any] = {"reset": reset, "accept_sparse": accept_sparse, "minimum": minimum}
+    accept_sparse = accept_sparse and not pairwise
+    if not takes_tables(estimator) or is_collection(X):
+        return _validated(estimator, X, reset=reset, accept_sparse=accept_sparse, minimum=minimum, gaps=False)
 
-        def numbers(table: Any) -> Array:
-            return _validated(estimator, table, gaps=not is_sparse(X), **checks)
+    def numbers(table: Any) -> Array:
+        gaps = not is_sparse(table)
+        return _validated(estimator, table, reset=reset, accept_sparse=accept_sparse, minimum=minimum, gaps=gaps)
 
-        return as_matrix(estimator, X, numbers, reset=reset, minimum=minimum)
-    return _validated(
-        estimator, X, reset=reset, accept_sparse=accept_sparse, minimum=minimum, pairwise=pairwise, gaps=False
-    )
+    return as_matrix(estimator, X, numbers, reset=reset, minimum=minimum)
 
 
-def _validated(
-    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool, minimum: int, gaps: bool, pairwise: bool = False
-) -> Array:
+def _validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool, minimum: int, gaps: bool) -> Array:
     """``X`` as a checked array of numbers, with ``gaps`` or without."""
     name = type(estimator).__name__
     if is_collection(X):
@@ -81,7 +78,7 @@ def _validated(
                 f"{_MOST_COLUMNS:,} are possible. Leave out columns, or hash them, for example with "
                 "FeatureHasher(n_features=2**20)."
             )
-        sparse = "csr" if accept_sparse and not pairwise else False
+        sparse = "csr" if accept_sparse else False
         X = _as_numbers(estimator, X, reset=reset, accept_sparse=sparse, ensure_min_samples=minimum)
         return _finite(name, X, gaps)
     xp = namespace(X)

@@ -157,6 +157,7 @@ def climb(
     yield from every
     taught = taught_rows(rows, teacher, policy)
     moved: Geometry | None = None
+    moved_best: Geometry | None = None
     errors: list[float] = []
     to_beat = judge(teacher.geometry)
     for size in sizes.ladder:
@@ -183,8 +184,15 @@ def climb(
         moved = move(rows.every, geometry, policy.steps, policy, promising=promising)
         errors.append(judge(moved))
         yield Candidate(Kind.MOVED, size, moved)
+        if moved_best is None or errors[-1] <= min(errors):
+            moved_best = moved
         if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:
-            return
+            break
+    if moved_best is not None and moved_best.warp is not None and policy.pieces > 1:
+        finer = replace(moved_best, warp=moved_best.warp.finer(policy.pieces))
+        finer = move(rows.every, finer, policy.steps, policy, promising=lambda geometry: judge(geometry) < min(errors))
+        if judge(finer) < (1.0 - policy.tolerance) * min(errors):
+            yield Candidate(Kind.MOVED, finer.size, finer)
 
 
 def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.random.Generator) -> Geometry:

@@ -258,6 +258,14 @@ def _warn_open_end(estimator: Any, found: Learned, n: int) -> None:
         )
 
 
+def _same_levels(one: Any, other: Any) -> bool:
+    """Whether two models know the same levels of the same columns."""
+    pairs = zip(one or (), other or (), strict=False)
+    return (one is None) == (other is None) and all(
+        a is b or (a is not None and b is not None and a.tolist() == b.tolist()) for a, b in pairs
+    )
+
+
 class LearningEstimator(CallbackSupportMixin, BaseEstimator):
     """What both estimators of the learner have: their parameters, explanations, novelty, and ways to go on learning."""
 
@@ -447,6 +455,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         if not same_basis(mine.basis, theirs.basis):
             raise ValueError(
                 f"{name}: the models have different vectors; fit both by partial_fit with the same basis=."
+            )
+        if not _same_levels(self.categories_, other.categories_):
+            raise ValueError(
+                f"{name}: the models know other levels of their categories; let both learn the same first batch, and "
+                "then other ones."
             )
         if list(getattr(self, "classes_", ())) != list(getattr(other, "classes_", ())):
             raise ValueError(

@@ -135,8 +135,8 @@ class Rows:
     axes: Host
     """The linear features are ``T @ axes``, shape ``(d, p)``."""
     groups: Host | None = None
-    cells: Cells | None = None
-    """Where the rows are in the tables of a warp."""
+    places: Array | None = None
+    """Places of levels and gaps, shape ``(n, d)``; None where there are none."""
     scores: Scores | None = None
     """What positions of levels are means of, where there are categories; on the host."""
     views: tuple[Rows, ...] = ()
@@ -185,14 +185,14 @@ class Rows:
         def taken(array: Array) -> Array:
             return array[part, ...] if isinstance(part, slice) else take_rows(array, asarray_like(part, array))
 
-        cells, groups, scores = self.cells, self.groups, self.scores
+        places, groups, scores = self.places, self.groups, self.scores
         return Rows(
             taken(self.T),
             taken(self.Y),
             taken(self.weights),
             self.axes,
             None if groups is None else groups[part],
-            None if cells is None else Cells(taken(cells.place), taken(cells.along)),
+            None if places is None else taken(places),
             None if scores is None else scores.take(part),
         )
 
@@ -212,12 +212,8 @@ class Rows:
             return xp.concat([asarray_like(here, there, dtype=there.dtype), there], axis=0)
 
         T, Y, weights = (joined(getattr(self, name), getattr(more, name)) for name in ("T", "Y", "weights"))
-        cells = None
-        if self.cells is not None and more.cells is not None:
-            cells = Cells(
-                *(joined(getattr(self.cells, name), getattr(more.cells, name)) for name in ("place", "along"))
-            )
-        return Rows(T, Y, weights, self.axes, cells=cells)
+        places = None if self.places is None or more.places is None else joined(self.places, more.places)
+        return Rows(T, Y, weights, self.axes, places=places)
 
     def with_targets(self, Y: Array) -> Rows:
         """The same rows with other targets."""
@@ -229,17 +225,22 @@ class Rows:
 
     def warped(self, warp: Warp | None) -> Array:
         """The prepared rows as the Gaussians see them."""
-        if warp is None:
-            return self.T
-        warp = warp.like(self.T)
-        return warp.at(self.T, self.cells or warp.cells(self.T))
+        return self.T if warp is None else warp.like(self.T).at(self.T, self.cells(warp))
 
     def as_vectors(self, warp: Warp | None) -> Array:
         """Vectors that the Gaussians see where the rows are."""
-        if warp is None:
-            return self.T
-        warp = warp.like(self.T)
-        return warp.as_vectors(self.T, self.cells or warp.cells(self.T))
+        return self.T if warp is None else warp.like(self.T).as_vectors(self.T, self.cells(warp))
+
+    def cells(self, warp: Warp) -> Cells:
+        """Where the rows are in the tables of a warp; warps of one search with as many knots have the same."""
+        found = self._cells.get(len(warp.knots))
+        if found is None:
+            found = self._cells[len(warp.knots)] = warp.like(self.T).cells(self.T, self.places)
+        return found
+
+    @cached_property
+    def _cells(self) -> dict[int, Cells]:
+        return {}
 
     def blocks(self, columns: int) -> Iterator[slice]:
         """Blocks of rows for matrices of so many columns."""

@@ -31,7 +31,7 @@ from fewkern.learn.geometry import Geometry, Rows, coefficients, values
 from fewkern.learn.levels import Counts, first_warp, fit_columns, without_names
 from fewkern.learn.moves import move
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.preparation import Warp
+from fewkern.learn.preparation import Warp, cut
 from fewkern.learn.start import Start, choose_start, left_out_residuals
 
 Host = np.ndarray[Any, Any]
@@ -97,7 +97,7 @@ def learn(
     samples = samples.take(row_order(without_names(samples, settings.levels), samples.targets))
     rows, units, preparation, warp = _rows(samples, settings.levels, policy)
     if beyond is not None:
-        rows = replace(rows, beyond=_rows_beyond(beyond, rows, units, preparation, warp))
+        rows = replace(rows, beyond=_rows_beyond(beyond, rows, units, preparation))
     start = replace(choose_start(rows, policy, settings.seed), warp=warp)
     asked = settings.max_vectors, settings.n_vectors
     most, fixed = (None if count is None else min(count, rows.n) for count in asked)
@@ -111,7 +111,7 @@ def learn(
         return _learned(samples, preparation, rows, candidate, policy)
     if without is not None and len(folds) > 1:  # with so many rows that one is enough, none of them matters
         seen = (preparation(_aligned(without(samples.rows[held]), samples).X).astype(np.float64) for _, held in folds)
-        rows = replace(rows, views=tuple(replace(rows, T=T, cells=warp.cells(T)) for T in seen))
+        rows = replace(rows, views=tuple(replace(rows, T=T) for T in seen))
     comparison = compare(rows, folds, start, sizes, policy, step)
     key = comparison.choose(settings.leniency)
     found = _learned(samples, preparation, rows, _finish(rows, comparison, key, start, sizes, policy), policy)
@@ -169,22 +169,20 @@ def _rows(samples: Samples, levels: Counts | None, policy: Policy) -> tuple[Rows
     weights, Y, units = _standardized(samples, policy)
     preparation, scores = fit_columns(samples.X, Y, weights, levels, policy)
     T, places = preparation(samples.X).astype(np.float64), preparation.places(samples.X)
-    warp = first_warp(preparation, places, scores)
-    rows = Rows(T, Y, weights, linear_axes(T, policy), samples.groups, warp.cells(T, places), scores)
+    warp = first_warp(preparation, places, scores, policy)
+    rows = Rows(T, Y, weights, linear_axes(T, policy), samples.groups, places if (places >= 0).any() else None, scores)
     return rows, units, preparation, warp
 
 
-def _rows_beyond(samples: Samples, rows: Rows, units: tuple[Host, Host], preparation: Preparation, warp: Warp) -> Rows:
+def _rows_beyond(samples: Samples, rows: Rows, units: tuple[Host, Host], preparation: Preparation) -> Rows:
     """Further samples as rows like those of the search, where they are."""
-    xp, like = namespace(samples.X), samples.weights
-    X = xp.astype(samples.X, xp.float64)
-    T, there = preparation(X), warp.like(X)
+    xp = namespace(samples.X)
+    X, Y, weights = (xp.astype(one, xp.float64) for one in (samples.X, samples.targets, samples.weights))
     mean, spread = (asarray_like(unit, X) for unit in units)
-    Y = (xp.astype(samples.targets, xp.float64) - mean) / spread
-    weights = (
-        xp.astype(like, xp.float64) * (samples.n / float(xp.sum(like))) if samples.n else xp.astype(like, xp.float64)
-    )
-    return Rows(T, Y, weights, rows.axes, cells=there.cells(T, preparation.like(X).places(X)))
+    if samples.n:
+        weights = weights * (samples.n / float(xp.sum(weights)))
+    places = None if rows.places is None else preparation.like(X).places(X)
+    return Rows(preparation(X), (Y - mean) / spread, weights, rows.axes, places=places)
 
 
 def linear_axes(T: Host, policy: Policy) -> Host:
@@ -241,7 +239,9 @@ def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:
 def _learned(samples: Samples, preparation: Preparation, rows: Rows, candidate: Candidate, policy: Policy) -> Learned:
     geometry, warp = candidate.geometry, candidate.geometry.warp
     if warp is not None:
-        values, count = preparation.values.copy(), warp.knots.shape[1]
+        parts = (len(warp.knots) - 1) // max(len(preparation.knots) - 1, 1)
+        knots, values = (cut(one, max(parts, 1)) for one in (preparation.knots, preparation.values))
+        preparation, count = replace(preparation, knots=knots), warp.knots.shape[1]
         values[:, warp.columns[:count]] = warp.levels
         preparation = preparation.with_positions(values, warp.free)
     indices = None if candidate.samples is None else samples.all_rows(candidate.samples)

@@ -29,6 +29,8 @@ class Policy:
 
     knots: int = 17
     """Knots of the map of a column (section 1). 9, 17, 33 and 200 differ by less than the noise."""
+    pieces: int = 4
+    """Parts into which the pieces of the maps are cut for the best model, if its error then falls (section 4)."""
     tail: float = 1.0
     """How far beyond a normal distribution's the tails of a column reach where it is mapped to normal scores, as a
     share of the normal's (section 1). Columns with lighter tails keep their shape: uniform ones must."""
@@ -42,6 +44,8 @@ class Policy:
     """Least ridge of moved vectors, per unit of weight: coefficients must not cancel (section 3)."""
     metric_steps: int = 8
     """Steps that move the inverse widths of the columns alone, from the best start (section 2)."""
+    metric_gain: float = 0.2
+    """Share by which the leave-one-out error must then fall: with noise, the widths of few rows are overfitted."""
     rare_share: float = 0.2
     """Share of a class, over that of a class on average, below which its rows count no more in the search (section
     5): a class of two rows would rule all others."""
@@ -93,6 +97,20 @@ class Policy:
     tolerance: float = 0.02
     """What a model of half the size may lose (section 5): this share of the best model's gain over a constant, times
     its error over that of the constant. So clean tables stay clean, and weak signals are kept."""
+    coordinates: int = 2
+    """Prepared columns of a category of three levels or more (section 1): one or two. With one the error of tables with
+    categories is 5% higher."""
+    level_prior: tuple[float, float] = (1.0, 300.0)
+    """Rows that the prior of a level's position counts for, at least and at most; between them it is the variance
+    within the levels over that between them (section 1). With at most 30 an irrelevant category of as many levels as
+    rows multiplies the error by three; 300 and 1,000 do not differ."""
+    level_columns: int = 64
+    """Other columns whose interactions with a category are looked at for its second coordinate (section 1)."""
+    firmness: float = 10.0
+    """Largest strength of the prior on a level's move, over ``stiffness``: rows per squared standard deviation of the
+    column (section 3). 10 and 30 do not differ."""
+    gap_prior: float = 1.0
+    """The same of the move of a gap in a column of numbers."""
     sparse: SparsePolicy = SparsePolicy()
     """How sparse rows become columns (section 7)."""
 

@@ -30,7 +30,7 @@ _NORMAL_RANGE = 1.349
 _BOUND = 4.0
 # Prepared values stay within as many standard deviations: an outlier must not rule all distances. A column of few
 # values may be a flag, which is far out wherever it is rare.
-_FURTHEST, _FURTHEST_OF_FEW = 3.5, 3.0
+FURTHEST, RAREST_FLAG = 3.5, 3.0
 # How far open ends reach, in ranges of the column.
 _REACH = 100.0
 
@@ -86,15 +86,22 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
         return np.zeros(1) if not len(x) else distinct, np.zeros(1)
     scale = _Scale(x, weights)
     if len(distinct) <= policy.knots:
-        knots, values, furthest = distinct, scale.bent(distinct), _FURTHEST_OF_FEW
+        knots, values, furthest = distinct, scale.bent(distinct), RAREST_FLAG
     else:
         knots, normal = scale.normal_scores(policy.knots)
         share = scale.heaviness(policy.tail)
-        values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, _FURTHEST
+        values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, FURTHEST
     t = _interpolated(x, knots, values)
     mean = weights @ t / weights.sum()
     spread = np.sqrt(weights @ (t - mean) ** 2 / weights.sum())
     return knots, np.clip((values - mean) / (spread if spread > 0 else 1.0), -furthest, furthest)
+
+
+def cut(knots: Host, parts: int) -> Host:
+    """Knots ``(k, c)`` with others between them, so that every piece is cut into ``parts`` of equal length."""
+    along = (np.arange(parts) / parts)[:, None]
+    between = knots[:-1, None] + along * np.diff(knots, axis=0)[:, None]
+    return np.concatenate([between.reshape((len(knots) - 1) * parts, knots.shape[1]), knots[-1:]])
 
 
 def _interpolated(x: Host, knots: Host, values: Host) -> Host:
@@ -217,6 +224,13 @@ class Warp:
     def moved(self, parameters: Array) -> Warp:
         """The map with other parameters."""
         return replace(self, parameters=parameters)
+
+    def finer(self, parts: int) -> Warp:
+        """The same map with every piece cut into so many, each with a slope of its own."""
+        pieces, count = self._shape
+        slopes = np.repeat(to_numpy(self.log_slopes), parts, axis=0)
+        parameters = np.concatenate([slopes.ravel(), to_numpy(self.parameters)[pieces * count :]])
+        return replace(self, knots=cut(to_numpy(self.knots), parts), parameters=parameters)
 
     def based(self, other: Warp) -> Warp:
         """The map with the same parameters on other positions of levels and gaps."""
