@@ -23,8 +23,8 @@ from fewkern.learn.policy import SparsePolicy
 
 Host = np.ndarray[Any, Any]
 _FOLDS = 5
-# Relative residual at which conjugate gradients end.
-_TOL = 1e-4
+# Relative residual at which conjugate gradients end: where strengths are compared, and where rounding must not show.
+_ROUGH, _EXACT = 1e-4, 1e-9
 # Iterations of a randomized singular value decomposition, and the seed of where it begins.
 _ITERATIONS, _SEED = 4, 0
 # Strengths are compared by as many combinations of the targets, which cost as much as one target each.
@@ -53,8 +53,9 @@ class Components:
 
     def without(self, rows: Host) -> Samples:
         """The same samples as they look to those who have not seen the targets of these ``rows`` of the table."""
-        out = np.isin(self.samples.rows, rows)
-        linear = self.problem.left_out(self.ridge, self.problem.Y, out) + self.shift
+        unit, place = self.problem.unit, self.problem.place
+        out = np.isin(unit, unit[place][np.isin(self.samples.rows, rows)])  # one copy may stand for all
+        linear = (self.problem.left_out(self.ridge, self.problem.Y, out) + self.shift)[place]
         X = self.samples.X.copy()
         X[:, X.shape[1] - linear.shape[1] :] = linear
         return replace(self.samples, X=X)
@@ -75,7 +76,7 @@ def find_components(samples: Samples, policy: SparsePolicy) -> Components:
     W = _coefficients(every.X, every.Y, every.weights, ridge)
     shift, dtype = every.mean @ W, samples.X.dtype
     matrix = np.concatenate([V, W], axis=1) / units[:, None]
-    Z = np.concatenate([every.X @ V, every.left_out(ridge, every.Y) + shift], axis=1)
+    Z = np.concatenate([every.X @ V, every.left_out(ridge, every.Y) + shift], axis=1)[every.place]
     return Components(matrix.astype(dtype), replace(samples, X=Z.astype(dtype)), every, ridge, shift)
 
 
@@ -89,20 +90,31 @@ def _sorted(X: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Problem:
-    """A ridge regression on rows, and the folds in which these are left out."""
+    """A ridge regression on rows, and the folds in which these are left out.
+
+    Rows are in an order that depends on their values alone, so that rounding does, too.
+    """
 
     X: Any
     Y: Host
     """Targets of mean zero and standard deviation one."""
     weights: Host
+    unit: Host
+    """A number for every row, equal for those that are left out together: those of a group, or equal rows."""
     fold: Host
+    place: Host
+    """Where the samples are among the rows."""
 
     @classmethod
     def of(cls, samples: Samples) -> _Problem:
+        direction = row_keys(np.arange(samples.X.shape[1])).astype(samples.X.dtype) - 0.5
+        key = samples.X @ direction
+        order = np.lexsort((*np.transpose(samples.targets), key))
+        samples, key = samples.take(order), key[order]
         weights, Y = (np.asarray(one, dtype=np.float64) for one in (samples.weights, samples.targets))
         Y = Y - weights @ Y / weights.sum()
         spread = np.sqrt(weights @ Y**2 / weights.sum())
-        return cls(samples.X, Y / np.where(spread > 0, spread, 1.0), weights, _folds(samples))
+        return cls(samples.X, Y / np.where(spread > 0, spread, 1.0), weights, *_folds(samples, key), np.argsort(order))
 
     @property
     def n(self) -> int:
@@ -127,7 +139,7 @@ class _Problem:
         X.data = X.data / units[X.indices]
         return replace(self, X=X)
 
-    def left_out(self, ridge: float, Y: Host, out: Host | None = None) -> Host:
+    def left_out(self, ridge: float, Y: Host, out: Host | None = None, tol: float = _EXACT) -> Host:
         """Predictions for every row, less those for the mean row, by the regression on the rows of other folds.
 
         Rows that are ``out`` are in no regression; all others predict them.
@@ -138,33 +150,30 @@ class _Problem:
         for part in parts if out is None else [*parts, out]:
             seen = kept & ~part
             if seen.any():
-                W = _coefficients(self.X[seen], Y[seen], self.weights[seen], ridge)
+                W = _coefficients(self.X[seen], Y[seen], self.weights[seen], ridge, tol)
                 values[part] = self.X[part] @ W - mean @ W
         return values
 
 
-def _coefficients(X: Any, Y: Host, weights: Host, ridge: float) -> Host:
+def _coefficients(X: Any, Y: Host, weights: Host, ridge: float, tol: float = _EXACT) -> Host:
     """Coefficients ``(d, q)`` of a ridge regression with a free constant."""
     if not (Y != Y[0]).any():
         return np.zeros((X.shape[1], Y.shape[1]))
-    found = Ridge(ridge, solver="sparse_cg", tol=_TOL).fit(X, Y, weights)
+    found = Ridge(ridge, solver="sparse_cg", tol=tol).fit(X, Y, weights)
     return np.asarray(found.coef_, dtype=np.float64).reshape(Y.shape[1], -1).T
 
 
-def _folds(samples: Samples) -> Host:
-    """A fold for every row by its values alone: equal rows have one, and classes are dealt out in turn."""
-    groups = samples.groups
-    if groups is None:
-        direction = row_keys(np.arange(samples.X.shape[1])).astype(samples.X.dtype) - 0.5
-        groups = np.unique(samples.X @ direction, return_inverse=True)[1]
-    count = int(groups.max()) + 1
+def _folds(samples: Samples, key: Host) -> tuple[Host, Host]:
+    """A unit and a fold for every row; the ``key`` is the same for equal rows. Classes are dealt out in turn."""
+    unit = np.unique(key, return_inverse=True)[1] if samples.groups is None else samples.groups
+    count = int(unit.max()) + 1
     first = np.zeros(count, dtype=np.int64)
     if samples.codes is not None:
         first[:] = samples.n_classes
-        np.minimum.at(first, groups, samples.codes)
+        np.minimum.at(first, unit, samples.codes)
     fold = np.empty(count, dtype=np.int64)
     fold[np.lexsort((row_keys(np.arange(count)), first))] = np.arange(count) % _FOLDS
-    return np.asarray(fold[groups])
+    return unit, np.asarray(fold[unit])
 
 
 def _settings(problem: _Problem, policy: SparsePolicy) -> tuple[Host, float]:
@@ -176,10 +185,11 @@ def _settings(problem: _Problem, policy: SparsePolicy) -> tuple[Host, float]:
     Y, best = problem.Y @ signs, (np.inf, np.ones(0), 0.0)
     for units in _units(problem):
         scaled, before = problem.in_units(units), np.inf
-        size = float(np.sum(scaled.moments()[0]) - np.sum(scaled.mean**2)) * float(problem.weights.sum())
+        square, total = float(np.sum(scaled.moments()[0])), float(problem.weights.sum())
+        size = square - float(np.sum(scaled.mean**2))  # below its rounding the rows are equal
         for strength in policy.strengths:
-            ridge = max(strength * size, np.finfo(float).tiny)
-            error = float(problem.weights @ np.sum((scaled.left_out(ridge, Y) - Y) ** 2, axis=1))
+            ridge = max(strength * size, np.finfo(float).eps * square) * total or 1.0
+            error = float(problem.weights @ np.sum((scaled.left_out(ridge, Y, tol=_ROUGH) - Y) ** 2, axis=1))
             best = min(best, (error, units, ridge), key=lambda found: found[0])
             if error > before:  # the error has one valley along the strengths
                 break
@@ -207,7 +217,7 @@ def _leading(problem: _Problem, count: int) -> Host:
     A = problem.X.copy()
     A.data = A.data * np.repeat(np.sqrt(problem.weights / problem.weights.mean()), np.diff(A.indptr))
     count = min(count, *A.shape)
-    _, strengths, V = randomized_svd(A, count, n_iter=_ITERATIONS, random_state=_SEED, flip_sign=False)
+    _, strengths, V = randomized_svd(A, count, n_iter=_ITERATIONS, transpose=False, random_state=_SEED, flip_sign=False)
     V = V[strengths > np.sqrt(np.finfo(A.dtype).eps) * strengths[0]].T
     largest = np.abs(V).argmax(axis=0)
     return np.asarray(V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0), dtype=np.float64)
