@@ -9,10 +9,7 @@ import sys
 import benchmarks
 
 # Modules that the benchmarks share.
-SHARED = (
-    "__main__", "frontier_picture", "measure", "methods", "scale_methods", "splits",
-    "tables_data", "tables_measure", "tables_methods", "tables_picture", "tables_summary",
-)  # fmt: skip
+SHARED = ("__main__", "frontier_picture", "measure", "methods", "scale_methods", "splits", "times_cases", "workers")
 
 
 def names() -> list[str]:

@@ -24,7 +24,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import header
-from benchmarks.tables_data import Part, part
+from benchmarks.tables.data import Part, part
 from fewkern import compress
 
 CLASSES = ("phoneme", "satimage", "vehicle", "wall_robot", "pendigits")
@@ -72,7 +72,7 @@ def cut(data: Part) -> Part:
 
 def measure(teacher: str, name: str, split: int) -> tuple[int | None, int, bool, list[float], list[float]]:
     """Vectors of both, whether it warned, and what is stated and fresh: error, or shares of equal decisions in %."""
-    data = cut(part("tables", name, split))
+    data = cut(part("3000", name, split))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         long = TEACHERS[teacher][1](data)

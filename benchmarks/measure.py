@@ -1,4 +1,4 @@
-"""Timing, printing and runs in parallel, shared by the benchmarks.
+"""Timing and printing, shared by the benchmarks.
 
 A bare time says little on a shared machine, so every figure is a ratio of two things measured in the same run with
 the same number of threads; both are printed beside it.
@@ -10,18 +10,12 @@ import platform
 import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import psutil
-from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
-from experiments.store import Record, Store, Unit
-
-__all__ = ["Peak", "best_of", "header", "cpu_timed", "run", "timed", "verdict"]
+__all__ = ["Peak", "best_of", "header", "cpu_timed", "timed", "timed_twice", "verdict"]
 
 
 def timed(work: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> tuple[Any, float]:
@@ -38,6 +32,13 @@ def cpu_timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.process_time() - start
 
 
+def timed_twice(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Result, processor seconds (of all threads) and seconds of one call."""
+    start, processor = time.perf_counter(), time.process_time()
+    result = work()
+    return result, time.process_time() - processor, time.perf_counter() - start
+
+
 def best_of(work: Callable[[], Any], repeats: int = 3) -> float:
     """Least seconds of several calls."""
     return min(timed(work)[1] for _ in range(repeats))
@@ -47,6 +48,8 @@ class Peak:
     """Largest growth of the process's memory inside the ``with`` block, in bytes, sampled every two milliseconds."""
 
     def __enter__(self) -> Peak:
+        import psutil
+
         self._process = psutil.Process()
         self.start = self.top = self._process.memory_info().rss
         self._running = True
@@ -90,39 +93,3 @@ def verdict(what: str, value: float, limit: float, at_most: bool) -> bool:
     print(f"- {what}: {value:.3g} (goal: {relation} {limit:g}): {'met' if met else 'NOT met'}", flush=True)
     sys.stdout.flush()
     return met
-
-
-def run(store: Store, work: Callable[..., Record], units: Iterable[Unit], jobs: int) -> int:
-    """Do the units that the store does not have, in ``jobs`` processes of one thread; returns how many were done.
-
-    ``work(*unit)`` returns the figures of a unit. Where it raises, the message is what the store keeps.
-    """
-    known = store.by_unit()
-    missing = [unit for unit in units if unit not in known]
-    store.append(_measured(store.fields, work, missing, jobs))
-    return len(missing)
-
-
-def _measured(fields: tuple[str, ...], work: Callable[..., Record], units: list[Unit], jobs: int) -> Iterator[Record]:
-    done = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(
-        delayed(_attempt)(work, unit) for unit in units
-    )
-    for count, (unit, figures) in enumerate(done, start=1):
-        print(f"  {count}/{len(units)}: {', '.join(map(str, unit))}: {_short(figures)}", flush=True)
-        yield {**dict(zip(fields, unit)), **figures}
-
-
-def _attempt(work: Callable[..., Record], unit: Unit) -> tuple[Unit, Record]:
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
-        try:
-            return unit, work(*unit)
-        except Exception as error:
-            return unit, {"failed": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
-
-
-def _short(figures: Record) -> str:
-    if "failed" in figures:
-        return f"failed, {figures['failed']}"
-    vectors = "" if figures["vectors"] is None else f", {figures['vectors']} vectors"
-    return f"{figures['error']:.2f}{vectors}, {figures['seconds']:.1f} s"

@@ -1,9 +1,8 @@
-"""What the fields of the policy are worth: each halved and doubled, on a dozen real tables.
+"""What the numbers of the policy are worth: each halved and doubled, on a dozen real tables.
 
-Every numeric field of ``fewkern.learn.policy.Policy`` (a tuple of numbers as a whole) is changed alone, and the
-automatic model is fitted with that policy: as its parameter ``policy`` where it has one, else as the private attribute
-``_policy``, set before the fit. Results are kept in ``benchmarks/results/sensitivity.jsonl`` as they come, with a
-digest of the default policy: when that changes, everything is measured anew.
+Every number of ``fewkern.learn.policy.Policy`` and of its sections is changed alone, a tuple of numbers as a whole, and
+the automatic model is fitted with that policy. Results are kept in ``benchmarks/results`` as they come, with a digest
+of the default policy: when that changes, everything is measured anew.
 """
 
 from __future__ import annotations
@@ -18,25 +17,29 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import header, run
-from benchmarks.tables import grid, number, pair
-from benchmarks.tables_data import CLASSES, NUMBERS, TablesNotFoundError, names, part
-from benchmarks.tables_measure import figures
-from benchmarks.tables_methods import Fitted, Method, kernel_machine
-from benchmarks.tables_summary import OFFSET, counted
+from benchmarks.measure import header
+from benchmarks.tables.data import CLASSES, NUMBERS, TablesNotFoundError, names, part
+from benchmarks.tables.measure import figures
+from benchmarks.tables.methods import RAW_COLUMNS, Fitted, Method, fit_ours, kernel_machine
+from benchmarks.tables.summary import OFFSET
+from benchmarks.tables.text import counted, grid, number, pair
+from benchmarks.workers import TIME_LIMIT_SECONDS, Workers, run
 from experiments.store import Record, Store
 
-__all__ = ["changed", "main", "scaled", "variants"]
+__all__ = ["changed", "main", "numbers", "scaled", "variants"]
 
-RESULTS = Path(__file__).parent / "results" / "sensitivity.jsonl"
-SETS = (
-    "vehicle", "vowel", "car", "credit_g", "phoneme", "electrical_grid",
-    "uci_concrete", "uci_airfoil", "uci_pendulum", "insurance", "kin8nm", "sulfur",
-)  # fmt: skip
+RESULTS = Path(__file__).parent / "results" / "benchmark-sensitivity.jsonl"
+SETS = {
+    "3000": (
+        "vehicle", "vowel", "car", "credit_g", "phoneme", "electrical_grid",
+        "uci_concrete", "uci_airfoil", "uci_pendulum", "insurance", "kin8nm", "sulfur",
+    ),
+    "all": ("bank_full", "electrical_grid", "letter", "deliveries", "house8l", "house_16h", "uci_kin40k"),
+}  # fmt: skip
 FACTORS = (0.5, 2.0)
 # The variant that changes nothing.
 DEFAULT = ("", 1.0)
-FIELDS = ("policy", "prefer", "field", "factor", "set", "split")
+FIELDS = ("policy", "prefer", "field", "factor", "protocol", "set", "split")
 
 
 def default_policy() -> Any:
@@ -64,36 +67,46 @@ def scaled(value: Any, factor: float) -> Any:
     return value * factor
 
 
-def changed(policy: Any, field: str, factor: float) -> Any:
-    """The policy with one field scaled."""
-    return dataclasses.replace(policy, **{field: scaled(getattr(policy, field), factor)}) if field else policy
-
-
-def variants(policy: Any) -> tuple[list[tuple[str, float]], list[str]]:
-    """Fields and factors that change something, and the fields that are not numeric."""
-    found, others = [], []
+def numbers(policy: Any, before: str = "") -> tuple[dict[str, Any], list[str]]:
+    """Numeric values by their names, "section.field" in a section, and the names of those that are not numeric."""
+    found, others = {}, []
     for field in dataclasses.fields(policy):
-        value = getattr(policy, field.name)
-        if scaled(value, 1.0) is None:
-            others.append(field.name)
-        found += [(field.name, f) for f in FACTORS if scaled(value, f) not in (None, value)]
+        name, value = before + field.name, getattr(policy, field.name)
+        if dataclasses.is_dataclass(value):
+            inside, besides = numbers(value, f"{name}.")
+            found |= inside
+            others += besides
+        elif scaled(value, 1.0) is None:
+            others.append(name)
+        else:
+            found[name] = value
     return found, others
 
 
-def measure(_policy: str, prefer: str, field: str, factor: float, data: str, split: int) -> Record:
-    """The figures of the automatic model with a changed policy."""
+def changed(policy: Any, field: str, factor: float) -> Any:
+    """The policy with one number, of a section it may be, scaled."""
+    if not field:
+        return policy
+    first, _, rest = field.partition(".")
+    value = getattr(policy, first)
+    return dataclasses.replace(policy, **{first: changed(value, rest, factor) if rest else scaled(value, factor)})
+
+
+def variants(policy: Any) -> list[tuple[str, float]]:
+    """Fields and factors that change something."""
+    return [(name, f) for name, value in numbers(policy)[0].items() for f in FACTORS if scaled(value, f) != value]
+
+
+def measure(_policy: str, prefer: str, field: str, factor: float, *where: Any) -> Record:
+    """The figures of the automatic model with a changed policy, on a split of a set of a protocol."""
     policy = changed(default_policy(), field, factor)
 
     def fit(here: Any) -> Fitted:
         model = kernel_machine(here.task, prefer=prefer)
-        if "policy" in model.get_params():
-            model.set_params(policy=policy)
-        else:
-            model._policy = policy
-        model.fit(here.X, here.y)
-        return Fitted(model, int(model.n_vectors_))
+        model._policy = policy
+        return fit_ours(model, here, RAW_COLUMNS)
 
-    return figures(Method("changed policy", fit, ours=True), part("tables", data, split))
+    return figures(Method("changed policy", fit, ours=True), part(*where))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,10 +153,11 @@ def print_effects(records: list[Record], policy: Any, markdown: bool) -> None:
     defaults = grouped.get(DEFAULT, [])
     _print_default([record for record in defaults if "failed" not in record])
     rows = [["field", "default", "changed", "units", "classes", "numbers", "ratio", "vectors", "time", "failed"]]
-    for field, factor in variants(policy)[0]:
+    values = numbers(policy)[0]
+    for field, factor in variants(policy):
         if (field, factor) not in grouped:
             continue
-        e, value = effect(grouped[field, factor], defaults), getattr(policy, field)
+        e, value = effect(grouped[field, factor], defaults), values[field]
         gains = [f"{e.errors[task]:+.2f}" if task in e.errors else "" for task in (CLASSES, NUMBERS)]
         shown = [_text(value), _text(scaled(value, factor)), str(e.units)]
         rows.append([field, *shown, *gains, pair(e.ratio), number(e.vectors), number(e.seconds), str(e.failed or "")])
@@ -175,40 +189,45 @@ def _text(value: Any) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks sensitivity", description=__doc__)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
+    parser.add_argument("--rows", choices=list(SETS), default="3000", help="training rows; default: 3000")
+    parser.add_argument("--sets", nargs="+", metavar="NAME", help="default: a dozen; with all rows seven")
     parser.add_argument("--splits", type=int, nargs="+", default=[0], metavar="K")
     parser.add_argument("--fields", nargs="+", metavar="NAME", help="default: all numeric ones")
     parser.add_argument("--prefer", choices=["balanced", "accurate", "sparse"], default="balanced")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
+    parser.add_argument("--jobs", type=int, default=1, help="processes of one thread; 0 measures in this one")
+    parser.add_argument("--limit", type=float, default=TIME_LIMIT_SECONDS, metavar="SECONDS", help="of a fit")
     parser.add_argument("--fresh", action="store_true", help="measure again what was asked for")
     parser.add_argument("--show", action="store_true", help="measure nothing: print what there is")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FILE", help="the file of results")
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FILE", help="where the results are kept")
     options = parser.parse_args(arguments)
     try:
         policy = default_policy()
-        missing = sorted(set(options.sets) - set(names("tables")))
+        sets = options.sets or list(SETS[options.rows])
+        missing = sorted(set(sets) - set(names(options.rows)))
     except (ImportError, TablesNotFoundError) as error:
         sys.exit(str(error))
-    found, others = variants(policy)
+    found, others = variants(policy), numbers(policy)[1]
     unknown = sorted(set(options.fields or []) - {field for field, _ in found})
     for what, wrong in (("set", missing), ("numeric field", unknown)):
         if wrong:
             sys.exit(f"no such {what}: {', '.join(wrong)}.")
-    header(f"Fields of the policy, halved and doubled: {counted(len(options.sets), 'table')}", 1)
+    header(f"Fields of the policy, halved and doubled: {counted(len(sets), 'table')}", 1)
     if others:
         print(f"Not numeric, left out: {', '.join(others)}.")
     found = [DEFAULT] + [v for v in found if not options.fields or v[0] in options.fields]
     units = [
-        (digest(policy), options.prefer, *variant, data, split)
-        for split in options.splits for data in options.sets for variant in found
+        (digest(policy), options.prefer, *variant, options.rows, data, split)
+        for split in options.splits for data in sets for variant in found
     ]  # fmt: skip
-    store = Store(options.out, FIELDS)
+    store = Store(options.results, FIELDS)
     if not options.show:
         if options.fresh:
             store.forget(units)
-        count = run(store, measure, units, options.jobs)
+        count = run(store, measure, units, Workers(options.jobs, limit=options.limit))
         print(f"{counted(count, 'unit')} measured, {len(units) - count} known")
+        if options.results == RESULTS:
+            store.pack()
     wanted = set(units)
     print_effects([r for unit, r in store.by_unit().items() if unit in wanted], policy, options.markdown)
 

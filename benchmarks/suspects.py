@@ -13,8 +13,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import cpu_timed, header
-from benchmarks.tables_data import CLASSES, Part, part
-from benchmarks.tables_methods import declared_categories
+from benchmarks.tables.data import CLASSES, Part, part
+from benchmarks.tables.methods import declared_categories
 from fewkern import KernelClassifier, KernelRegressor, suspects
 
 # Ten tables with classes and five with numbers, of different kinds.
@@ -64,7 +64,7 @@ def out_of_fold(given: Part, y: np.ndarray) -> np.ndarray:
 
 def measure(name: str, seed: int, learner: bool) -> list[tuple[float, float]]:
     """Area under the curve and processor seconds of every method."""
-    given = part("tables", name, 0)
+    given = part("3000", name, 0)
     y, wrong = planted(given, np.random.default_rng(seed))
     task = "classify" if given.task == CLASSES else "regress"
     works = [lambda: boosted(given, y), lambda: suspects(given.X, y, task=task).scores]

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.linalg import one_hot
-from fewkern.arrays.namespace import Array, asarray_like, is_sparse, namespace, take_rows, to_numpy
+from fewkern.arrays.namespace import Array, asarray_like, namespace, take_rows, to_numpy
 from fewkern.arrays.numerics import all_finite, quiet
 from fewkern.arrays.partitions import rowwise
 from fewkern.arrays.validation import (
@@ -28,6 +28,7 @@ from fewkern.arrays.validation import (
     validate_targets,
     validate_weights,
 )
+from fewkern.core.components import check_sees_columns
 from fewkern.core.conformal import HeldOutScores
 from fewkern.core.explanation import (
     Background,
@@ -161,8 +162,8 @@ def _importances(estimator: Any) -> Array:
     found = getattr(estimator, "_importances", None)
     if found is None:
         raise AttributeError(
-            f"{type(estimator).__name__}: feature_importances_ needs the derivatives of the fitted function; fit to "
-            "dense samples, with the kernel Gaussian, Polynomial or Linear."
+            f"{type(estimator).__name__}: feature_importances_ needs the derivatives of the fitted function in the "
+            "columns; fit to dense samples, with the kernel Gaussian, Polynomial or Linear."
         )
     return found
 
@@ -173,7 +174,7 @@ kept_importances = property(_importances)
 
 def importances_of(expansion: Any, scores: ClassScores | None, samples: Samples) -> Array | None:
     """Importances of the features to a function or its class scores; None where it has no derivatives."""
-    if not differentiable(expansion) or is_sparse(samples.X):
+    if not differentiable(expansion):
         return None
     with quiet():  # a kernel may be so narrow that its derivatives overflow
         found = feature_importances(expansion if scores is None else scores.of(expansion), samples)
@@ -387,6 +388,7 @@ def explain(self: Any, X: Any, background: Any = None) -> Explanation:
 def _function(estimator: Any) -> Any:
     """What an estimator predicts; of a classifier, the scores of its classes."""
     function, scores = estimator.expansion_, getattr(estimator, "class_scores_", None)
+    check_sees_columns(function, f"{type(estimator).__name__}.explain")
     if not explainable(function):
         raise ValueError(
             f"{type(estimator).__name__}.explain: shares have a closed form for Gaussian kernels only, and this model "

@@ -113,6 +113,18 @@ def test_merged_models_know_what_both_know(table, basis, which, tmp_path):
     assert both._sums.statistics.count == 610
 
 
+@pytest.mark.parametrize("which", [1, 2])
+def test_merging_is_learning_from_the_batches_of_the_other(table, basis, which):
+    X, y = table[0], table[which]
+    before, after = slice(300), slice(300, 600)
+    left, right = (learner(which).partial_fit(X[at], y[at], basis=basis) for at in (before, after))
+    right._sums = replace(right._sums, alpha=3.0 * right._sums.alpha)  # whatever the other one chose
+    both = left.merge(right)
+    in_turn = learner(which).partial_fit(X[before], y[before], basis=basis).partial_fit(X[after], y[after])
+    np.testing.assert_allclose(values(both, X), values(in_turn, X), atol=1e-10)
+    assert both.alpha_ == left.alpha_
+
+
 def test_several_classes_that_come_late(table, basis):
     X, y, _ = table
     y = np.where(X[:, 0] > 1.5, "far", y)

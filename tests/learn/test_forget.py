@@ -127,7 +127,7 @@ def test_models_that_cannot_forget(table):
     X, y, _ = table
     with pytest.raises(NotFittedError):
         KernelRegressor().forget(X, X[:, 0])
-    logistic = KernelClassifier(n_vectors=5).fit(X, y)
+    logistic = KernelClassifier(n_vectors=10).fit(X, y)
     assert logistic.loss_ == "logistic"
     with pytest.raises(ValueError, match=r"KernelClassifier.forget: .* logistic regression, .* by partial_fit"):
         logistic.forget(X[:5], y[:5])

@@ -66,6 +66,20 @@ def test_units_and_the_order_of_columns_change_nothing(ring):
     np.testing.assert_allclose(turned.predict(X[:, ::-1]), model.predict(X), atol=0.05 * z.std())
 
 
+def test_the_sign_of_the_targets_and_the_names_of_classes_change_nothing(ring):
+    X, y, z = ring
+    model, mirrored = KernelRegressor().fit(X[:300], z[:300]), KernelRegressor().fit(X[:300], -z[:300])
+    np.testing.assert_allclose(mirrored.predict(X), -model.predict(X), atol=1e-8)
+    np.testing.assert_allclose(mirrored.held_out_error_, model.held_out_error_, rtol=1e-8)
+    one, other = KernelClassifier().fit(X[:300], y[:300]), KernelClassifier().fit(X[:300], 1 - y[:300])
+    np.testing.assert_allclose(other.predict_proba(X)[:, ::-1], one.predict_proba(X), atol=1e-8)
+    eight = np.digitize(z, np.quantile(z, np.arange(1, 8) / 8))
+    turn = np.array([5, 2, 7, 0, 4, 1, 3, 6])
+    one, other = KernelClassifier().fit(X[:300], eight[:300]), KernelClassifier().fit(X[:300], turn[eight[:300]])
+    assert other.n_vectors_ == one.n_vectors_  # sums over classes are rounded differently, and the steps amplify that
+    np.testing.assert_allclose(other.predict_proba(X)[:, turn], one.predict_proba(X), atol=0.02)
+
+
 def test_float32_evaluation_is_within_a_thousandth_of_the_spread(ring):
     X = ring[0]
     z = np.sin(2 * X[:, 0]) + X[:, 1] ** 2  # without noise a ridge would go to zero
@@ -118,13 +132,16 @@ def test_weak_signals_are_kept(share):
 
 
 def test_a_rare_class_is_found():
-    rng = np.random.default_rng(902)
-    X, y = rng.standard_normal((21_500, 4)), (rng.random(21_500) < 0.01).astype(int)
-    X[y == 1] = 0.3 * X[y == 1] + [1.5, 1.5, 0, 0]
-    new = slice(1500, None)
-    ours, svc = KernelClassifier().fit(X[:1500], y[:1500]), SVC(C=10, gamma=0.3).fit(X[:1500], y[:1500])
-    recall = [float((model.predict(X[new])[y[new] == 1] == 1).mean()) for model in (ours, svc)]
-    assert recall[0] > 0.75 * recall[1]
+    recall = []
+    for seed in range(902, 905):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((21_500, 4)), (rng.random(21_500) < 0.01).astype(int)
+        X[y == 1] = 0.3 * X[y == 1] + [1.5, 1.5, 0, 0]
+        ours, svc = KernelClassifier().fit(X[:1500], y[:1500]), SVC(C=10, gamma=0.3).fit(X[:1500], y[:1500])
+        new = X[1500:][y[1500:] == 1]
+        recall.append([float(np.mean(model.predict(new) == 1)) for model in (ours, svc)])
+    ours, svc = np.mean(recall, axis=0)
+    assert ours > 0.75 * svc
 
 
 # what must not be claimed
@@ -183,9 +200,10 @@ def test_products_of_columns():
         X = np.random.default_rng(seed).integers(1, 6, size=(n, 4)).astype(float)
         return X, np.sign(X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3])
 
-    model = KernelClassifier().fit(*scale(400, 0))
-    assert 1 - model.score(*scale(4000, 1)) < 0.03
-    assert (np.diff(model.basis_.preparation.values, axis=0) >= 0).all()  # the maps stay monotone
+    models = [KernelClassifier().fit(*scale(400, seed)) for seed in range(3)]
+    assert np.mean([1 - model.score(*scale(4000, 9)) for model in models]) < 0.03
+    for model in models:
+        assert (np.diff(model.basis_.preparation.values, axis=0) >= 0).all()  # the maps stay monotone
 
 
 def test_the_number_of_threads_changes_the_order_of_sums_only(ring):

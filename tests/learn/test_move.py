@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from fewkern.learn import compare as comparing
-from fewkern.learn.compare import Sizes, teacher_of
+from fewkern.learn.compare import Kind, Sizes, teacher_of
+from fewkern.learn.geometry import Rows, coefficients
 from fewkern.learn.learner import linear_axes
-from fewkern.learn.objective import Rows, coefficients, move, objective
+from fewkern.learn.moves import move
+from fewkern.learn.objective import objective
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 
@@ -111,7 +113,8 @@ def test_directions_are_the_leading_ones_of_the_gradients_of_the_function():
 def test_sizes(n, fixed, most, still, ladder):
     found = Sizes.of(n, 1, POLICY, fixed, most)
     assert (found.still, found.ladder) == (still, ladder)
-    assert found.asked(12) == (fixed is None and (most is None or most > 12))
+    assert found.asked(Kind.MOVED, 12) == (fixed is None and (most is None or most > 12))
+    assert not replace(found, most_still=10).asked(Kind.STILL, 12)
 
 
 @pytest.mark.parametrize("shape", [(9, 4), (4, 9)])

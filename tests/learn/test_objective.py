@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewkern.learn.objective import Geometry, Rows, coefficients, objective
+from fewkern.arrays import blocks
+from fewkern.learn.geometry import Geometry, Rows, coefficients
+from fewkern.learn.objective import objective, spectrum_of
 from fewkern.learn.policy import POLICY
 from fewkern.learn.preparation import Warp
 from fewkern.learn.start import ridge_errors
@@ -53,8 +55,7 @@ def problem(outputs=1, weighted=True, n=30, directions=2, log_ridge=math.log(0.0
         log_ridge,
         bent(rng) if warped else None,
     )
-    cells = geometry.warp.cells(T, places_of(rng, n)) if warped else None
-    return Rows(T, Y, weights, AXES, cells=cells), geometry
+    return Rows(T, Y, weights, AXES, places=places_of(rng, n) if warped else None), geometry
 
 
 def by_hand(T, warp, cells=None):
@@ -82,7 +83,7 @@ def features(rows, geometry):
     K = np.empty((rows.n, geometry.size))
     T, V = rows.T, geometry.vectors
     if geometry.warp is not None:
-        T, V = by_hand(T, geometry.warp, rows.cells), by_hand(V, geometry.warp)
+        T, V = by_hand(T, geometry.warp, rows.cells(geometry.warp)), by_hand(V, geometry.warp)
     for j in range(geometry.size):
         gap = T - V[j]
         squares = np.sum((gap * scales) ** 2, axis=1) + np.sum((gap @ directions) ** 2, axis=1)
@@ -123,6 +124,64 @@ def test_gradient_is_that_of_central_differences(outputs, weighted, name):
         assert_gradient(rows, replace(geometry, warp=None), name)
 
 
+def own_spectrum(rows, geometry):
+    """Eigenvalues of the products of the centred features."""
+    Z = features(rows, geometry)
+    F = (Z - rows.weights @ Z / rows.weights.sum()) * np.sqrt(rows.weights)[:, None]
+    return np.linalg.eigvalsh(F.T @ F)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_the_generalized_error_is_that_of_the_mean_leverage(outputs, weighted):
+    rows, geometry = problem(outputs, weighted, n=200)
+    spectrum = spectrum_of(rows, geometry, STEERED)
+    np.testing.assert_allclose(spectrum, own_spectrum(rows, geometry), rtol=1e-8, atol=1e-10)
+    ridge = (LEAST + 0.01) * rows.weights.sum()
+    Z = np.column_stack([np.ones(rows.n), features(rows, geometry)])
+    root = np.sqrt(rows.weights)[:, None]
+    penalty = ridge * np.diag([0.0] + [1.0] * (Z.shape[1] - 1))
+    H = (root * Z) @ np.linalg.solve((root * Z).T @ (root * Z) + penalty, (root * Z).T)
+    residual = root * rows.Y - H @ (root * rows.Y)
+    expected = np.sum(residual**2) / rows.weights.sum() / (1 - np.trace(H) / rows.n) ** 2
+    prior = POLICY.stiffness * outputs / rows.n * np.sum(geometry.warp.parameters**2)
+    assert objective(rows, geometry, STEERED, spectrum)[0] == pytest.approx(expected + prior, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_the_gradient_of_the_generalized_error(outputs, weighted, name):
+    rows, geometry = problem(outputs, weighted, n=200)
+    spectrum = own_spectrum(rows, geometry)
+    assert_gradient(rows, geometry, name, spectrum=spectrum)
+    if name != "parameters":
+        assert_gradient(rows, replace(geometry, warp=None), name, spectrum=spectrum)
+
+
+def test_blocks_of_rows_add_up(monkeypatch):
+    rows, geometry = problem(3, n=200)
+    spectrum = own_spectrum(rows, geometry)
+    value, gradient = objective(rows, geometry, STEERED, spectrum)
+    monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 7 * 13)
+    again, parts = objective(rows, geometry, STEERED, spectrum)
+    assert again == pytest.approx(value, rel=1e-12)
+    for name in PARTS:
+        np.testing.assert_allclose(part_of(parts, name), part_of(gradient, name), rtol=1e-9, atol=1e-12)
+
+
+def test_few_rows_are_left_out_one_by_one():
+    rows, geometry = problem(n=8 * 20)
+    assert spectrum_of(rows, geometry, STEERED) is not None
+    assert spectrum_of(rows.first(8 * 20 - 1), geometry, STEERED) is None
+
+
+def test_where_rows_are_many_both_errors_agree():
+    rows, geometry = problem(n=20_000, weighted=False)
+    value = objective(rows, geometry, STEERED)[0]
+    assert objective(rows, geometry, STEERED, own_spectrum(rows, geometry))[0] == pytest.approx(value, rel=1e-4)
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_gradient_where_leverages_are_at_their_bound(name):
     """With 10 rows and next to no ridge some rows predict themselves."""
@@ -150,15 +209,15 @@ def with_part(geometry, name, value):
     return replace(geometry, **{name: float(value) if name == "log_ridge" else value})
 
 
-def assert_gradient(rows, geometry, name, policy=STEERED, tolerance=1e-6, step=1e-5):
+def assert_gradient(rows, geometry, name, policy=STEERED, tolerance=1e-6, step=1e-5, spectrum=None):
     value = part_of(geometry, name)
-    found, expected = part_of(objective(rows, geometry, policy)[1], name), np.empty(value.shape)
+    found, expected = part_of(objective(rows, geometry, policy, spectrum)[1], name), np.empty(value.shape)
     for at in np.ndindex(value.shape):
         ends = []
         for sign in (1, -1):
             moved = value.copy()
             moved[at] += sign * step
-            ends.append(objective(rows, with_part(geometry, name, moved), policy)[0])
+            ends.append(objective(rows, with_part(geometry, name, moved), policy, spectrum)[0])
         expected[at] = (ends[0] - ends[1]) / (2 * step)
     assert np.abs(expected).max() > 1e-6
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
@@ -216,7 +275,7 @@ def test_rows_know_their_cells():
     rows, geometry = problem()
     part = np.array([4, 2, 20])
     np.testing.assert_array_equal(rows.take(part).warped(geometry.warp), rows.warped(geometry.warp)[part])
-    np.testing.assert_allclose(rows.warped(geometry.warp), by_hand(rows.T, geometry.warp, rows.cells), rtol=1e-12)
+    np.testing.assert_allclose(rows.warped(geometry.warp), by_hand(rows.T, geometry.warp, rows.cells(geometry.warp)), rtol=1e-12)
 
 
 def test_a_vector_that_begins_at_a_row_is_where_the_row_is():
@@ -225,7 +284,7 @@ def test_a_vector_that_begins_at_a_row_is_where_the_row_is():
     warp = geometry.warp
     vectors = rows.as_vectors(warp)
     np.testing.assert_allclose(warp(vectors), rows.warped(warp), rtol=1e-10, atol=1e-12)
-    known = rows.cells.place[:, 1] < warp.knots.size
+    known = rows.cells(geometry.warp).place[:, 1] < warp.knots.size
     assert 0 < known.sum() < rows.n
     np.testing.assert_array_equal(vectors[known, :3], rows.T[known, :3])
     np.testing.assert_array_equal(rows.as_vectors(None), rows.T)

@@ -8,8 +8,8 @@ import numpy as np
 
 from fewkern import KernelClassifier, KernelRegressor
 from fewkern.core.samples import Samples
+from fewkern.learn.geometry import Rows
 from fewkern.learn.learner import _folds as folds_of
-from fewkern.learn.objective import Rows
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import choose_start, pivots
 
@@ -59,10 +59,10 @@ def test_more_rows_than_the_search_takes_lose_nothing():
     X = rng.normal(size=(3000, 2))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=3000)
     model = KernelRegressor()
-    model._policy = replace(POLICY, search_rows=150, judged_rows=60)
+    model._policy = replace(POLICY, search_rows=300, judged_rows=60)
     assert model.fit(X, y).score(X, y) > 0.95
     samples = Samples.of(X[:300], targets=y[:300, None])
-    assert [(len(fitted), len(held)) for fitted, held in folds_of(samples, model._policy)] == [(150, 60)]
+    assert [(len(fitted), len(held)) for fitted, held in folds_of(samples, model._policy)] == [(240, 60)]
 
 
 def test_the_largest_model_of_samples_only_teaches_unless_asked_for():

@@ -80,10 +80,11 @@ def test_left_out_residual_is_that_of_the_other_vectors(groups, rng):
         others = X[[s for s in S if each[s] != each[i]]]
         k = kernel(others, X[i : i + 1])[:, 0]
         assert residual == pytest.approx(1 - k @ np.linalg.solve(kernel(others, others), k), abs=1e-8)
-    shares = left_out_shares(Samples.of(X, groups=groups), chosen, 9)
+    shares = left_out_shares(Samples.of(X, groups=groups), chosen, 9, np.arange(40))
     np.testing.assert_allclose(shares, left_out_residual(chosen, 9, groups), atol=1e-8)  # one length scale has no units
     few = Samples.of(X[:3])  # no folds
-    assert np.all(left_out_shares(few, choose_basis(few, Gaussian().resolve(few.X), SelectionRule(), 2), 2) > 0.01)
+    pair = choose_basis(few, Gaussian().resolve(few.X), SelectionRule(), 2)
+    assert np.all(left_out_shares(few, pair, 2, np.arange(3)) > 0.01)
 
 
 def test_units_are_those_of_other_folds(rng):
@@ -91,10 +92,10 @@ def test_units_are_those_of_other_folds(rng):
     X = np.column_stack([rng.standard_normal(60), np.zeros(60)])
     X[17, 1] = 20.0
     selection = choose_basis(Samples.of(X), Gaussian().resolve(X), SelectionRule(rule="random"), 20)
-    shares = left_out_shares(Samples.of(X), selection, 20)
+    shares = left_out_shares(Samples.of(X), selection, 20, np.arange(60))
     assert shares[17] > 0.99999
     given = choose_basis(Samples.of(X), Gaussian(length_scale=20.0), SelectionRule(rule="random"), 20)
-    assert left_out_shares(Samples.of(X), given, 20)[17] < 0.9  # one length scale follows no unit
+    assert left_out_shares(Samples.of(X), given, 20, np.arange(60))[17] < 0.9  # one length scale follows no unit
 
 
 @pytest.mark.parametrize("rows", [120, 250])
@@ -110,6 +111,40 @@ def test_rare_values_raise_no_more_alarms_than_stated(model, rows):
         novelty = model.novelty(X[rows:])
         rates.append([np.mean(novelty > model.novelty_threshold(rate)) for rate in (0.01, 0.05)])
     assert np.all(np.mean(rates, axis=0) < [0.02, 0.075])
+
+
+def test_many_columns_have_fewer_folds_and_no_more_alarms(monkeypatch):
+    share, rng = np.exp(np.linspace(np.log(0.005), np.log(0.5), 50)), np.random.default_rng(0)
+    X = (rng.random((2000, 50)) < share) * np.exp(rng.standard_normal((2000, 50)))
+    many = FeatureVectorSelector().fit(X[:120])
+    monkeypatch.setattr("fewkern.select.uncertainty._FOLDED_COLUMNS", 150)
+    few = FeatureVectorSelector().fit(X[:120])
+    assert np.any(few.novelty_.scores.values != many.novelty_.scores.values)
+    assert few.novelty_threshold(0.05) >= many.novelty_threshold(0.05) - 0.01
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(500) // 2])
+def test_some_samples_are_judged_as_all_are(groups, rng):
+    X = rng.standard_normal((500, 3))
+    samples = Samples.of(X, groups=groups)
+    selection = choose_basis(samples, Gaussian(1.0), SelectionRule(), 30)
+    every, some = np.arange(500), np.sort(rng.permutation(500)[:80])
+    whole = left_out_shares(samples, selection, 30, every)
+    np.testing.assert_allclose(left_out_shares(samples, selection, 30, some), whole[some], atol=1e-8)
+    ranged = choose_basis(samples, Gaussian().resolve(X), SelectionRule(), 30)  # units of other folds
+    whole = left_out_shares(samples, ranged, 30, every)
+    np.testing.assert_allclose(left_out_shares(samples, ranged, 30, some), whole[some], atol=0.1)
+
+
+@pytest.mark.parametrize("model", [FeatureVectorSelector(max_vectors=40), KernelClassifier(n_vectors=4)])
+def test_of_many_rows_some_say_what_is_usual(model, monkeypatch):
+    for module in ("fewkern.select.uncertainty", "fewkern.learn.fitting"):
+        monkeypatch.setattr(f"{module}.MOST_NOVELTY_ROWS", 300)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6000, 3))
+    model.fit(X[:2000], X[:2000, 0] > 0)
+    assert model.novelty_.scores.effective == 300
+    assert np.mean(model.novelty(X[2000:]) > model.novelty_threshold(0.1)) == pytest.approx(0.1, abs=0.05)
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(200) // 2])

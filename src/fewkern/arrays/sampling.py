@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,10 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
 # Choices (length scale, vectors, ridge, how many) are made on at most this number of rows; coefficients come from all.
 SAMPLE_ROWS = 20_000
+# Numbers whose ranks are held at a time.
+_BLOCK_NUMBERS = 2**20
+# Distances of targets, in standard deviations, that agree to as many digits are equal.
+_TIE_DIGITS = 9
 # Rows to train on, and rows held out.
 Fold = tuple[Sequence[int], Sequence[int]]
 
@@ -35,11 +39,14 @@ def row_keys(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
     The rows of the smallest keys are a sample without replacement, the same one however the rows are cut into parts.
     """
-    x = (np.asarray(rows).astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray((_mixed(np.asarray(rows).astype(np.uint64)) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def _mixed(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    x = (x + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x = x ^ (x >> np.uint64(31))
-    return np.asarray((x >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def smallest_keys(keys: np.ndarray[Any, Any], labels: np.ndarray[Any, Any] | None, limit: int) -> np.ndarray[Any, Any]:
@@ -57,23 +64,65 @@ def row_order(X: np.ndarray[Any, Any], Y: np.ndarray[Any, Any]) -> np.ndarray[An
 
     So permuting a table changes neither folds nor draws nor trees, and a sorted table is nothing special. The order
     looks at ranks only: it does not change with the units of a column either.
+
+    Targets matter only among rows that are equal in ``X``: the one nearest to the mean target of these comes first,
+    then the one nearest to the mean of all (of classes: the most frequent one). So the order does not change with the
+    sign of the targets or the names of classes, unless two unequal targets of equal rows are equally far from both.
     """
-    keys = sum((_rank_keys(X[:, a]) for a in range(X.shape[1])), np.zeros(X.shape[0]))
-    for c in range(Y.shape[1]):  # the targets break ties between equal rows
-        keys = keys + 0.5 * _rank_keys(Y[:, c])
-    return np.argsort(_rank_keys(keys), kind="stable")
+    keys, place, counts = np.unique(value_keys(X), return_inverse=True, return_counts=True)
+    if len(keys) == len(X):
+        return np.argsort(place)
+    spread = np.std(Y, axis=0)
+    Z = (Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    sums = np.zeros((len(keys), Y.shape[1]))
+    np.add.at(sums, place, Z)
+    distances = (np.einsum("ij,ij->i", A, A) for A in (Z, Z - (sums / counts[:, None])[place]))
+    return np.lexsort((*Z.T[::-1], *(np.round(distance, _TIE_DIGITS) for distance in distances), place))
+
+
+def value_keys(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A whole number for every row that looks random: equal rows have the same one, and only these.
+
+    It depends on the ranks of the values in their columns; NaN is one value, above all others. The order of the columns
+    does not matter: a column is known by its values and by the rows in which they are.
+    """
+    whole: np.ndarray[Any, Any] = sum((ranks.sum(axis=0) for ranks in _mixed_ranks(X)), np.zeros(len(X), np.uint64))
+    whole, keys = _mixed(whole), np.zeros_like(whole)
+    for ranks in _mixed_ranks(X):
+        column = _mixed(ranks + whole).sum(axis=1)
+        keys += _mixed(ranks + column[:, None]).sum(axis=0)
+    return keys
+
+
+def column_keys(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A whole number for every value that looks random, shape ``(n, d)``: its column and its rank there."""
+    ranks = np.concatenate(list(_mixed_ranks(X)))
+    return np.asarray(_mixed(ranks + _mixed(np.arange(len(ranks), dtype=np.uint64))[:, None]).T)
 
 
 def column_order(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same for the columns of rows that are in their order."""
-    place = row_keys(np.arange(X.shape[0]))
-    return np.argsort([float(_rank_keys(X[:, a]) @ place) for a in range(X.shape[1])], kind="stable")
+    """An order of the columns of rows that are in their order, which depends only on their values."""
+    place = _mixed(np.arange(len(X), dtype=np.uint64))
+    keys = [_mixed(ranks + place).sum(axis=1) for ranks in _mixed_ranks(X)]
+    return np.argsort(np.concatenate(keys), kind="stable")
 
 
-def _rank_keys(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    ranks = np.unique(values, return_inverse=True)[1].reshape(-1)
-    # multiples of 2^-32: their sums over columns are exact, in whatever order
-    return np.floor(row_keys(ranks) * 2.0**32) * 2.0**-32
+def _mixed_ranks(X: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """A number for the rank of every value in its column, shape ``(d, n)``, in blocks of columns.
+
+    Sums of these numbers are exact, in whatever order: they are remainders.
+    """
+    numbers = _mixed(np.arange(len(X) + 1, dtype=np.uint64))
+    for part in np.array_split(X, max(1, min(X.shape[1], X.size // _BLOCK_NUMBERS)), axis=1):
+        columns = np.ascontiguousarray(part.T)
+        order = np.argsort(columns, axis=1)
+        ordered = np.take_along_axis(columns, order, axis=1)
+        rises = (ordered[:, 1:] != ordered[:, :-1]) & ~(np.isnan(ordered[:, 1:]) & np.isnan(ordered[:, :-1]))
+        ranks = np.zeros(columns.shape, dtype=np.int64)
+        np.cumsum(rises, axis=1, out=ranks[:, 1:])
+        found = np.empty(columns.shape, dtype=np.uint64)
+        np.put_along_axis(found, order, numbers[ranks], axis=1)
+        yield found
 
 
 def stratified_folds(codes: np.ndarray[Any, Any], count: int, seed: int | None = None) -> list[Fold]:
@@ -117,7 +166,7 @@ def grouped_folds(
     count = min(count, len(np.unique(groups)))
     if count < 2:
         return []
-    if codes is None:
+    if codes is None or np.bincount(codes).max() < count:  # no class is in every fold
         splits = GroupKFold(count).split(groups, groups=groups)
     else:
         with warnings.catch_warnings():

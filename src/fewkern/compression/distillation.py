@@ -23,8 +23,9 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.path import smallest_within
 from fewkern.core.scores import ClassScores, class_values
+from fewkern.learn.geometry import Rows, coefficients
 from fewkern.learn.learner import linear_axes
-from fewkern.learn.objective import Rows, coefficients, move
+from fewkern.learn.moves import move
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 

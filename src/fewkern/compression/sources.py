@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import Array, asarray_like, float_dtype, is_sparse, namespace, to_numpy
 from fewkern.compression.distillation import Teacher
+from fewkern.core.components import check_sees_columns
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.core.kernels import Gaussian
@@ -170,6 +171,7 @@ def _parts(kernel: Any) -> list[Any]:
 
 def _own(model: Any) -> Teacher:
     function, scores = getattr(model, "expansion_", None), getattr(model, "class_scores_", None)
+    check_sees_columns(function, "compress")
     if isinstance(function, GaussianExpansion):
         widths = 1.0 / to_numpy(function.basis.scales)
         return Teacher(function, function.vectors, scores, widths=widths, function=function)

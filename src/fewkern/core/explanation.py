@@ -34,6 +34,7 @@ from fewkern.arrays.namespace import Array, is_sparse, namespace, to_numpy
 from fewkern.arrays.neighbors import MOST_ROWS, weighted_centers
 from fewkern.arrays.numerics import column_spreads, line_integrals, squarable
 from fewkern.arrays.storable import floats, storable
+from fewkern.core.components import sees_components
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation, gaussians, times_metric
 from fewkern.core.radial import Gaussian
@@ -115,9 +116,9 @@ def _columns(basis: GaussianBasis, T: Array) -> Array:
 
 
 def explainable(function: Any) -> bool:
-    """Whether the function is a sum of Gaussians, the only kind that has the closed form."""
+    """Whether the function is a sum of Gaussians of the columns, the only kind that has the closed form."""
     if isinstance(function, GaussianExpansion):
-        return True
+        return not sees_components(function)
     return isinstance(function, KernelExpansion) and isinstance(function.kernel, Gaussian)
 
 
@@ -225,9 +226,9 @@ def _host_form(function: Gaussians) -> GaussianExpansion:
 
 
 def differentiable(expansion: KernelExpansion | GaussianExpansion) -> bool:
-    """Whether the function has derivatives: a kernel that supplies them, and dense vectors."""
+    """Whether the function has derivatives in the columns: a kernel that supplies them, and dense vectors."""
     if isinstance(expansion, GaussianExpansion):
-        return True
+        return not sees_components(expansion)
     return expansion.kernel.differentiable and not is_sparse(expansion.vectors)
 
 

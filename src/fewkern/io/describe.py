@@ -19,6 +19,7 @@ from fewkern.arrays.namespace import is_sparse, to_numpy
 from fewkern.arrays.storable import stored_classes
 from fewkern.arrays.validation import unwrapped
 from fewkern.base import set_threshold
+from fewkern.core.components import check_sees_columns
 from fewkern.core.expansion import KernelExpansion, Prepared, Preparing, Standardization
 from fewkern.core.gaussians import GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian, Laplacian, Linear, LinearSpline, Polynomial
@@ -245,6 +246,7 @@ def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
     """What the model sums up: one expansion, or one density per class."""
     name = type(model).__name__
     if isinstance(model, (KernelExpansion, GaussianExpansion, KernelMixture)):
+        check_sees_columns(model, caller)
         return (model,)
     if name not in stored_classes() or not isinstance(model, BaseEstimator):
         raise TypeError(
@@ -258,6 +260,7 @@ def _expansions(model: Any, caller: str) -> tuple[Any, ...]:
             "contains its encoder."
         )
     found = model.expansion_ if hasattr(model, "expansion_") else model.basis_.expansion()
+    check_sees_columns(found, caller)
     if isinstance(found, ClassMixtures):
         return found.mixtures
     if found.n_outputs == 0:

@@ -21,6 +21,7 @@ from fewkern.arrays.columns import check_categories, takes_tables, with_levels
 from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.storable import Shape, Stored, floats, samples
 from fewkern.base import check_samples
+from fewkern.core.components import sees_components
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.density.mixture import ClassMixtures, KernelMixture
@@ -146,8 +147,9 @@ def _try_learning(model: LearningEstimator, X: Any) -> None:
     assert sums is not None
     function = (sums + sums).expansion()
     same = same_basis(sums.basis, model.basis_) and function.n_outputs == model.expansion_.n_outputs
-    # forget looks for rows among the vectors, and among those of the novelty
-    same = same and model.vectors_.shape[1:] == X.shape[1:] and "novelty_" in vars(model)
+    # forget, unless it refuses components, looks for rows among the vectors, and among those of the novelty
+    same = same and (sees_components(sums.basis) or model.vectors_.shape[1:] == X.shape[1:])
+    same = same and "novelty_" in vars(model)
     if not same or not math.isfinite(sums.factor):
         raise ValueError(f"{type(model).__name__} has sums that it cannot learn from")
     check_answer(function(check_samples(model, X)), X.shape[0], f"{type(model).__name__}.merge")

@@ -52,10 +52,9 @@ class Sums:
         return cls(basis, alpha, FeatureSums(basis)(samples))
 
     def __add__(self, other: Sums) -> Sums:
-        mine, theirs = float(self.statistics.weight), float(other.statistics.weight)
         return Sums(
             self.basis,
-            (mine * self.alpha + theirs * other.alpha) / (mine + theirs),
+            self.alpha,  # that of the first batch, as with batches one after the other
             self.statistics + other.statistics,
             self.weight + other.weight,
             self.error + other.error,

@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from fewkern.learn.objective import Geometry, Rows, coefficients, divided, move, values
+from fewkern.learn.geometry import Geometry, Rows, coefficients, divided, values
+from fewkern.learn.moves import move
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import ROUNDING, Start, choose_ridge
 
 Host = np.ndarray[Any, Any]
 # Relative gain per step at which imitating a teacher ends.
 _IMITATION_TOL = 1e-4
+# Rows per feature from which generalized cross-validation stands for leaving out every row there.
+_IMITATION_ROWS = 3.0
 # Gradients of a function of fewer vectors say little about directions.
 _LEAST_FOR_DIRECTIONS = 6
 # Rows looked at per new vector, and at least.
@@ -73,6 +76,8 @@ class Sizes:
     least: int = 1
     most: int | None = None
     """What was asked for. Smaller models are steps towards it, larger ones only teach."""
+    most_still: int | None = None
+    """Largest model of samples that may be taken; larger ones only teach."""
 
     @classmethod
     def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
@@ -82,23 +87,28 @@ class Sizes:
         if fixed is not None:
             own = (*(m for m in policy.ladder if m < fixed), fixed)
             return cls(tuple(sorted({fixed, *(m for m in still if m > fixed)})), own, fixed, fixed)
-        bound = n if most is None else most
+        paid = max(policy.ladder[-1], int(n / policy.rows_per_vector))
+        bound = min(paid, policy.most_vectors) if most is None else most
         still |= {min(bound, cap)} if most is not None else set()
         top = max(1, min(int(policy.share * n), bound))
         ladder = [m for m in policy.ladder if min(n_outputs, top) <= m <= top]
+        while ladder and 2 * ladder[-1] <= top:
+            ladder.append(2 * ladder[-1])
         if most is not None and top == most and (not ladder or ladder[-1] < top):
             ladder.append(top)
         if len(ladder) < 2:  # half as many say whether the error is still falling
             ladder = sorted({max(1, top // 2), top})
         return cls(tuple(sorted(still)), tuple(ladder), 1, most)
 
-    def asked(self, size: int) -> bool:
-        """Whether a model of this size may be taken."""
-        return self.least <= size and (self.most is None or size <= self.most)
+    def asked(self, kind: Kind, size: int) -> bool:
+        """Whether a model of this kind and size may be taken."""
+        bounds = (self.most, self.most_still if kind is Kind.STILL else None)
+        return self.least <= size and all(bound is None or size <= bound for bound in bounds)
 
 
 def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
     """A model whose vectors are samples, with the ridge of least leave-one-out error, and that error."""
+    rows = rows.first(policy.still_rows)
     geometry, place = start.geometry(rows, size)
     error, ridge = choose_ridge(rows, geometry, policy.ridges)
     return error, Candidate(Kind.STILL, size, replace(geometry, log_ridge=math.log(ridge)), place)
@@ -122,14 +132,16 @@ def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[
 def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: Policy) -> Candidate:
     """Vectors moved to imitate the values of a teacher, the targets of ``taught``; the ridge is that of the labels."""
     geometry = replace(geometry, log_ridge=math.log(policy.ridges[2]))
-    geometry = move(taught, geometry, steps, policy, _IMITATION_TOL)
-    _, ridge = choose_ridge(rows, geometry, policy.ridges)
+    free = replace(policy, rows_per_feature=_IMITATION_ROWS)  # a teacher has no noise
+    geometry = move(taught, geometry, steps, free, _IMITATION_TOL)
+    _, ridge = choose_ridge(rows.first(policy.still_rows), geometry, policy.ridges)
     return Candidate(Kind.DISTILLED, geometry.size, replace(geometry, log_ridge=math.log(ridge)))
 
 
 def taught_rows(rows: Rows, teacher: Candidate, policy: Policy) -> Rows:
     """The rows with the values of a teacher as targets."""
     W, b = coefficients(rows, teacher.geometry, policy)
+    rows = rows.first(policy.still_rows)
     return rows.with_targets(values(rows, teacher.geometry, W, b))
 
 
@@ -148,6 +160,7 @@ def climb(
     yield from every
     taught = taught_rows(rows, teacher, policy)
     moved: Geometry | None = None
+    moved_best: Geometry | None = None
     errors: list[float] = []
     to_beat = judge(teacher.geometry)
     for size in sizes.ladder:
@@ -171,11 +184,18 @@ def climb(
         def promising(half_way: Geometry, to_reach: float = to_reach) -> bool:
             return judge(half_way) <= to_reach
 
-        moved = move(rows, geometry, policy.steps, policy, promising=promising)
+        moved = move(rows.every, geometry, policy.steps, policy, promising=promising)
         errors.append(judge(moved))
         yield Candidate(Kind.MOVED, size, moved)
+        if moved_best is None or errors[-1] <= min(errors):
+            moved_best = moved
         if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:
-            return
+            break
+    if moved_best is not None and moved_best.warp is not None and policy.pieces > 1:
+        finer = replace(moved_best, warp=moved_best.warp.finer(policy.pieces))
+        finer = move(rows.every, finer, policy.steps, policy, promising=lambda geometry: judge(geometry) < min(errors))
+        if judge(finer) < (1.0 - policy.tolerance) * min(errors):
+            yield Candidate(Kind.MOVED, finer.size, finer)
 
 
 def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.random.Generator) -> Geometry:
@@ -211,7 +231,8 @@ def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.rand
     K = geometry.columns(T) * np.exp(2.0 * geometry.log_widths)
     squares = np.exp(2.0 * geometry.log_scales)
     slopes = []
-    for output in range(min(W.shape[1], _GRADIENT_OUTPUTS)):
+    # those that vary most: which outputs these are must not depend on the names of classes
+    for output in np.argsort(-np.linalg.norm(W[: geometry.size], axis=0), kind="stable")[:_GRADIENT_OUTPUTS]:
         A = K * W[: geometry.size, output]
         slopes.append((A @ V - A.sum(axis=1)[:, None] * T) * squares)
     strengths, axes = leading_axes(np.concatenate(slopes), policy.directions)
@@ -309,8 +330,9 @@ def compare(
 ) -> Comparison:
     """All candidates on all folds."""
     found = []
-    for fitted, held in folds:
-        (some, others), warp = divided(rows, start.warp, fitted, held)
+    for k, (fitted, held) in enumerate(folds):
+        (some, others), warp = divided(rows.of_fold(k), start.warp, fitted, held)
+        some = replace(some, beyond=rows.beyond)
         found.append(_compare_fold(some, others, replace(start, warp=warp), sizes, policy))
         step(len(found))
     keys = [key for key in found[0] if all(key in fold for fold in found)]
@@ -332,7 +354,7 @@ def _compare_fold(
     def judged(geometry: Geometry) -> tuple[Host, Host]:
         """Values on the rows held out, and their squared errors within the range of the targets."""
         if id(geometry) not in seen:
-            predicted = values(held, geometry, *coefficients(fitted, geometry, policy))
+            predicted = values(held, geometry, *coefficients(fitted.every, geometry, policy))
             errors = np.sum((np.clip(predicted, low, high) - held.Y) ** 2, axis=1)
             seen[id(geometry)] = geometry, predicted, errors
         return seen[id(geometry)][1:]
@@ -342,5 +364,5 @@ def _compare_fold(
 
     every = climb(fitted, start, sizes, policy, error)
     return {
-        candidate.key: (candidate, *judged(candidate.geometry)) for candidate in every if sizes.asked(candidate.size)
+        candidate.key: (candidate, *judged(candidate.geometry)) for candidate in every if sizes.asked(*candidate.key)
     }

@@ -72,6 +72,9 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         The features of a sample; ``partial_fit`` takes it.
     path_ : Path or None
         Held-out error of all that was compared; None with too few rows to hold any out.
+    n_copies_ : int
+        Rows that are copies of others: equal in all columns and in ``y``, where chance does not explain that. They
+        count as one row with the sum of their weights.
     held_out_error_ : float
         Mean squared error, summed over the outputs, of rows held out, at settings that other rows chose.
     intervals_ : Intervals
@@ -150,7 +153,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         samples, single = check_measured(self, X, y, sample_weight, reset=before is None, minimum=1)
         if before is None:
             self._single = single
-        sums = self._learn_batch(samples, before, basis)
+        sums, samples = self._learn_batch(samples, before, basis)
         held_out = sums.left_out(samples)
         self._keep_batch(sums.judged(held_out.weight, held_out.squared_error()))
         self._keep_uncertainty(held_out, sums.basis, samples)
@@ -198,7 +201,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
     classes_ : array of shape (n_classes,)
     expansion_ : GaussianExpansion
         One output for two classes (positive: the second class), one per class otherwise.
-    vectors_, indices_, n_vectors_, origin_, categories_, alpha_, basis_, path_, feature_importances_
+    vectors_, indices_, n_vectors_, origin_, categories_, alpha_, basis_, path_, n_copies_, feature_importances_
         As in :class:`KernelRegressor`.
     loss_ : {"squared", "logistic"}
         What the coefficients minimize: logistic loss where rows held out are more likely by it and no more of them are
@@ -306,7 +309,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         samples = class_targets(labelled_batch(self, X, y, classes, sample_weight))
         if before is None and basis is None:
             _warn_of_rare_classes(self, samples)
-        sums = self._learn_batch(samples, before, basis)
+        sums, samples = self._learn_batch(samples, before, basis)
         held_out = sums.left_out(samples)
         sums = sums.judged(held_out.weight, held_out.error_rate(), calibrate(ClassScores(), held_out).factor)
         self._keep_batch(sums)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -14,30 +15,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.blocks import one_thread
 from fewkern.arrays.columns import counts_of
-from fewkern.arrays.namespace import is_sparse, namespace
+from fewkern.arrays.namespace import asarray_like, device, is_sparse, on_host, to_numpy
 from fewkern.arrays.neighbors import weighted_centers
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import seed_from
 from fewkern.arrays.validation import CallbackSupportMixin, StrOptions
 from fewkern.base import CONSTRAINTS, BudgetWarning, constraints, explain, kept_importances
+from fewkern.core.components import ComponentPreparation, sees_components
 from fewkern.core.conformal import Novelty
 from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian, Kernel
 from fewkern.core.path import Path
+from fewkern.core.radial import feature_units
 from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
 from fewkern.learn.compare import Kind
-from fewkern.learn.learner import Learned, Settings, learn, preparation_of
+from fewkern.learn.components import find_components, is_wide
+from fewkern.learn.copies import without_copies
+from fewkern.learn.learner import Learned, Settings, Without, learn, preparation_of
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import with_open_ends
-from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold, search_model
+from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
 from fewkern.select.leave_one_out import HeldOut
-from fewkern.select.search import nested_values
 from fewkern.select.selection import SelectionRule, choose_basis
-from fewkern.select.uncertainty import LEAST_VECTORS, novelty_of
+from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty_of
 
 PARAMETERS = constraints(
     "max_vectors",
@@ -51,6 +55,8 @@ PARAMETERS = constraints(
 
 # Largest number of vectors for the novelty: more than 20 hardly matter, and files hold them beside the model's own.
 _MOST_FOR_NOVELTY = 80
+# Share of the rows that are copies of others, above which a warning says so.
+_MANY_COPIES = 0.05
 # More vectors pay if the last ones lowered the error by more than this many standard errors of the fall.
 _CLEAR = 2.0
 
@@ -66,16 +72,31 @@ class Fitted:
     novelty: Novelty | None
     path: Path | None
     origin: str
-    background: Background | None = None
+    background: Background | None
     """What explanations compare with."""
-    learned: Learned | None = None
+    learned: Learned
     loss: str = "squared"
     """What the coefficients minimize."""
+    copies: int = 0
+    """Rows of the sample that are copies of others."""
+    rows: Samples | None = None
+    """All rows, where the function sees components: as regressions see them that were fitted to other rows."""
 
     @property
     def basis(self) -> Basis:
         """Vectors and features, where the rows are."""
         return self.sums.basis
+
+    def behind(self, matrix: np.ndarray[Any, Any]) -> Fitted:
+        """The same function of all columns, of which the ``matrix`` makes the components that it sees."""
+
+        def moved(value: Any) -> Any:
+            return replace(value, preparation=ComponentPreparation.of(value.preparation, matrix))
+
+        assert isinstance(self.expansion, GaussianExpansion)
+        expansion = replace(self.expansion, basis=moved(self.expansion.basis))
+        sums = replace(self.sums, basis=moved(self.sums.basis))
+        return replace(self, expansion=expansion, sums=sums, novelty=moved(self.novelty), background=None)
 
 
 def policy_of(estimator: Any) -> Policy:
@@ -85,24 +106,40 @@ def policy_of(estimator: Any) -> Policy:
 
 def fit_population(estimator: Any, population: Population) -> Fitted:
     """Choose vectors on a sample of the rows, and take the coefficients from all."""
-    samples = with_targets(population.sample)
-    if is_sparse(samples.X):
-        return _fit_sparse(estimator, population, samples)
-    fitted = _fit_dense(estimator, population, samples)
-    if fitted.learned is not None:
-        _warn_open_end(estimator, fitted.learned, samples.n)
+    samples, components = with_targets(population.sample), None
+    policy = policy_of(estimator).sparse
+    if is_sparse(samples.X) and is_wide(samples.X, samples.n_outputs, policy):
+        assert isinstance(population, Samples)  # collections are dense
+        components = find_components(with_targets(population), policy)
+        population, samples = components.samples, components.samples.sample
+    fitted = _fit_dense(estimator, population, samples, None if components is None else components.without)
+    if components is not None:
+        fitted = replace(fitted.behind(components.matrix), rows=components.samples)
+    _warn_open_end(estimator, fitted.learned, samples.n)
+    if fitted.copies > _MANY_COPIES * samples.n:
+        warnings.warn(
+            f"{type(estimator).__name__}: {fitted.copies} of {samples.n} rows are copies of others, equal in all "
+            "columns and in y. They count as one row with the sum of their weights; n_copies_ is their number. Drop "
+            "them, and pass sample_weight if they mean one.",
+            UserWarning,
+            stacklevel=4,
+        )
     return fitted
 
 
-def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """The learner, on at most twice ``search_rows`` rows.
+def _fit_dense(estimator: Any, population: Population, samples: Samples, without: Without | None = None) -> Fitted:
+    """The learner, on at most ``search_rows`` rows; ``without`` is that of components.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
     on 5,000 rows. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
-    some = samples.drawn(2 * policy.search_rows).on_host()
+    here = samples.on_host()
+    if is_sparse(here.X):
+        here = replace(here, X=here.X.toarray())
+    distinct = without_copies(here)
+    some = distinct.drawn(policy.search_rows)
     settings = Settings(
         estimator.n_vectors,
         estimator.max_vectors,
@@ -113,7 +150,7 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:
-            found = learn(some, settings, step)
+            found = _learned(some, settings, step, without, _beyond(population, samples, policy))
         basis = found.basis.in_precision(some.weights.dtype)
         if found.held_out is None:
             held_out = Sums.of(basis, found.ridge, found.samples).left_out(found.samples)
@@ -123,7 +160,37 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples) -> Fitt
         novelty = _novelty(found, basis, settings)
         background = Background(*weighted_centers(basis.prepared(found.samples.X), found.samples.weights))
     sums = _sums(population, basis.like(samples.X), found.ridge)
-    return Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
+    fitted = Fitted(sums.expansion(), sums, held_out, novelty, _path(found), str(found.key[0]), background, found)
+    return replace(fitted, copies=samples.n - distinct.n)
+
+
+def _beyond(population: Population, samples: Samples, policy: Policy) -> Samples | None:
+    """Rows of an accelerator beside the ``samples`` of them; none where these are few, and the host is as fast."""
+    if not isinstance(population, Samples) or on_host(population.X) or samples.n <= policy.still_rows:
+        return None
+    if population.groups is not None:
+        return None
+    rest = np.setdiff1d(to_numpy(population.drawn(policy.device_rows).rows), to_numpy(samples.rows))
+    place = np.searchsorted(to_numpy(population.rows), rest)
+    return with_targets(population.take(asarray_like(place, population.rows)))
+
+
+def _learned(
+    some: Samples, settings: Settings, step: Callable[[int], None], without: Without | None, beyond: Samples | None
+) -> Learned:
+    """What the learner finds; on the host alone where the memory of a device is too small."""
+    try:
+        return learn(some, settings, step, without, beyond)
+    except RuntimeError as error:
+        if beyond is None or type(error).__name__ != "OutOfMemoryError":
+            raise
+        warnings.warn(
+            f"The memory of {device(beyond.X)} is too small for {beyond.n + some.n} rows; vectors were moved on the "
+            f"host, on {some.n} of them. Pass fewer rows, or free memory.",
+            UserWarning,
+            stacklevel=6,
+        )
+    return learn(some, settings, step, without)
 
 
 def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
@@ -133,15 +200,24 @@ def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
 def _novelty(found: Learned, basis: GaussianBasis, settings: Settings) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
 
-    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
+    def prepared(rest: Samples) -> tuple[Preparation, Any]:
         columns = with_open_ends(preparation_of(rest, settings), rest.X.astype(np.float64))
-        return Gaussian(unit="range").resolve(columns(rest.X)), columns
+        return columns, columns(rest.X)
 
-    kernel, preparation = geometry(found.samples)
-    samples = replace(found.samples, X=preparation(found.samples.X))
+    def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
+        # the median distance, in units of the columns, hardly depends on a tenth of the rows
+        columns, T = prepared(rest)
+        if T.shape[1] != len(units):  # a category has fewer levels among them
+            return Gaussian(unit="range").resolve(T), columns
+        return replace(kernel, length_scale=kernel.length_scale * (feature_units(T, "range") / units)), columns
+
+    some = found.samples.take(np.arange(min(found.samples.n, MOST_NOVELTY_ROWS)))  # in an order that looks random
+    preparation, T = prepared(some)
+    kernel, units = Gaussian(unit="range").resolve(T), feature_units(T, "range")
+    samples = replace(some, X=T)
     count = min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY)
     selection = choose_basis(samples, kernel, SelectionRule(seed=0), count)
-    novelty = novelty_of(found.samples, selection, selection.basis(), geometry)
+    novelty = novelty_of(some, selection, selection.basis(), geometry)
     return replace(novelty, preparation=preparation)
 
 
@@ -182,16 +258,6 @@ def _warn_open_end(estimator: Any, found: Learned, n: int) -> None:
             BudgetWarning,
             stacklevel=5,
         )
-
-
-def _fit_sparse(estimator: Any, population: Population, samples: Samples) -> Fitted:
-    """Sparse rows are not prepared, and vectors stay samples: FVS-LR, everything by leave-one-out."""
-    found = search_model(estimator, samples, Gaussian(), "auto")
-    basis = samples.original(found.basis)
-    alpha = found.ridge / float(namespace(samples.weights).sum(samples.weights))
-    held_out = nested_values(samples, found) or Sums.of(basis, alpha, samples).left_out(samples)
-    sums, novelty = _sums(population, basis, alpha), novelty_of(samples, found.selection, basis)
-    return Fitted(sums.expansion(), sums, held_out, novelty, found.path, str(Kind.STILL))
 
 
 def _same_levels(one: Any, other: Any) -> bool:
@@ -246,15 +312,18 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _keep_choices(self, fitted: Fitted) -> None:
         self.path_, self.origin_, self.novelty_ = fitted.path, fitted.origin, fitted.novelty
-        self.background_ = fitted.background
+        self.background_, self.n_copies_ = fitted.background, fitted.copies
 
     def _keep_function(self, sums: Sums, expansion: GaussianExpansion | KernelExpansion) -> None:
         self.alpha_, self.basis_, self.expansion_ = sums.alpha, sums.basis, expansion
         self.n_vectors_, self.vectors_ = expansion.n_vectors, expansion.vectors
         self.indices_ = expansion.indices
 
-    def _learn_batch(self, samples: Samples, before: Sums | None, basis: Basis | None) -> Sums:
-        """The sums after a batch; without any ``before`` it chooses the vectors, unless a ``basis`` is given."""
+    def _learn_batch(self, samples: Samples, before: Sums | None, basis: Basis | None) -> tuple[Sums, Samples]:
+        """The sums after a batch, and its rows as these see them.
+
+        Without any ``before`` the batch chooses the vectors, unless a ``basis`` is given.
+        """
         if before is not None:
             if basis is not None and not same_basis(basis, before.basis):
                 raise ValueError(
@@ -262,13 +331,14 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
                     "a new model, or leave basis out."
                 )
             self._check_outputs(before, samples)
-            return before.with_batch(samples)
+            return before.with_batch(samples), samples
         if basis is not None:
             self.novelty_, self.path_, self.background_, self.origin_ = None, None, None, "given"
-            return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples)
+            self.n_copies_ = 0
+            return Sums.of(basis, best_ridge(basis, samples, policy_of(self)), samples), samples
         fitted = fit_population(self, samples)
         self._keep_choices(fitted)
-        return fitted.sums
+        return fitted.sums, fitted.rows or samples
 
     def _check_outputs(self, sums: Sums, samples: Samples) -> None:
         """Refuse rows with more or fewer targets than those before."""
@@ -330,6 +400,11 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         samples, sums, name = self._batch(X, y, sample_weight), sums_before(self), type(self).__name__
         assert sums is not None
+        if sees_components(sums.basis):
+            raise ValueError(
+                f"{name}.forget: this model sees components of sparse rows, and a regression on these rows is among "
+                "them, which sums do not hold; fit a new model to the other rows."
+            )
         self._check_outputs(sums, samples)
         known = sums.statistics.count
         if samples.n >= known:
@@ -365,6 +440,8 @@ class LearningEstimator(CallbackSupportMixin, BaseEstimator):
 
     def merge(self, other: Self) -> Self:
         """A model that has learned from the batches of both; they must have the same vectors and classes.
+
+        The ridge is that of this model: merging predicts what ``partial_fit`` of the other's batches would.
 
         Rows that both have learned count twice: those of a fit that both began with, for example. :meth:`forget` takes
         them out once.

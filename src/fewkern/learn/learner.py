@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.arrays.namespace import asarray_like, namespace
 from fewkern.arrays.sampling import grouped_folds, row_order
 from fewkern.core.gaussians import GaussianBasis, Preparation
 from fewkern.core.samples import Samples
@@ -25,13 +26,17 @@ from fewkern.learn.compare import (
     taught_rows,
     teacher_of,
 )
+from fewkern.learn.copies import copies
+from fewkern.learn.geometry import Geometry, Rows, coefficients, values
 from fewkern.learn.levels import Counts, first_warp, fit_columns, without_names
-from fewkern.learn.objective import Geometry, Rows, coefficients, move, values
+from fewkern.learn.moves import move
 from fewkern.learn.policy import POLICY, Policy
-from fewkern.learn.preparation import Warp
+from fewkern.learn.preparation import Warp, cut
 from fewkern.learn.start import Start, choose_start, left_out_residuals
 
 Host = np.ndarray[Any, Any]
+Without = Callable[[Host], Samples]
+"""All samples as they look to those who have not seen the targets of some rows of the table."""
 _FOLDS = 5
 # Rows of the rarest class to hold out, over ``judged_rows``.
 _OF_RAREST = 0.05
@@ -75,23 +80,38 @@ class Learned:
     in units of the targets."""
 
 
-def learn(samples: Samples, settings: Settings, step: Callable[[int], None] = lambda _: None) -> Learned:
-    """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays."""
+def learn(
+    samples: Samples,
+    settings: Settings,
+    step: Callable[[int], None] = lambda _: None,
+    without: Without | None = None,
+    beyond: Samples | None = None,
+) -> Learned:
+    """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays.
+
+    Where columns depend on targets, ``without`` gives the samples of a fold. Samples ``beyond``, on a device, move
+    vectors, too, and all moves are made there.
+    """
     policy = settings.policy
     assert samples.targets is not None
     samples = samples.take(row_order(without_names(samples, settings.levels), samples.targets))
     rows, units, preparation, warp = _rows(samples, settings.levels, policy)
+    if beyond is not None:
+        rows = replace(rows, beyond=_rows_beyond(beyond, rows, units, preparation))
     start = replace(choose_start(rows, policy, settings.seed), warp=warp)
-    most = None if settings.max_vectors is None else min(settings.max_vectors, rows.n)
-    fixed = None if settings.n_vectors is None else min(settings.n_vectors, rows.n)
-    sizes = Sizes.of(rows.n, rows.Y.shape[1], policy, fixed, most)
+    asked = settings.max_vectors, settings.n_vectors
+    most, fixed = (None if count is None else min(count, rows.n) for count in asked)
+    sizes = Sizes.of(rows.every.n, rows.Y.shape[1], policy, fixed, most)
     if sizes.most is None and settings.prefer != "accurate":
-        sizes = replace(sizes, most=policy.still[-2])  # the largest model of samples only teaches
+        sizes = replace(sizes, most_still=policy.still[-2])  # the largest one only teaches
     folds = _folds(samples, policy)
     if not folds:
-        largest = max(size for size in sizes.still if sizes.asked(size))
+        largest = max(size for size in sizes.still if sizes.asked(Kind.STILL, size))
         candidate = still(rows, start, largest, policy)[1]
         return _learned(samples, preparation, rows, candidate, policy)
+    if without is not None and len(folds) > 1:  # with so many rows that one is enough, none of them matters
+        seen = (preparation(_aligned(without(samples.rows[held]), samples).X).astype(np.float64) for _, held in folds)
+        rows = replace(rows, views=tuple(replace(rows, T=T) for T in seen))
     comparison = compare(rows, folds, start, sizes, policy, step)
     key = comparison.choose(settings.leniency)
     found = _learned(samples, preparation, rows, _finish(rows, comparison, key, start, sizes, policy), policy)
@@ -117,18 +137,26 @@ def learn_from_samples(samples: Samples, policy: Policy) -> tuple[Learned, Host]
     return _learned(samples, preparation, rows, candidate, policy), left_out
 
 
+def _aligned(samples: Samples, like: Samples) -> Samples:
+    """The samples that ``like`` has, in its order."""
+    return samples.take(np.searchsorted(samples.rows, like.rows))
+
+
 def preparation_of(samples: Samples, settings: Settings) -> Preparation:
     """The preparation of the columns of some samples before anything is learned."""
-    weights, Y, _ = _standardized(samples)
+    weights, Y, _ = _standardized(samples, settings.policy)
     return fit_columns(samples.X, Y, weights, settings.levels, settings.policy)[0]
 
 
-def _standardized(samples: Samples) -> tuple[Host, Host, tuple[Host, Host]]:
+def _standardized(samples: Samples, policy: Policy) -> tuple[Host, Host, tuple[Host, Host]]:
     """Weights of mean one, targets of mean zero and standard deviation one, and the mean and standard deviation."""
     Y, weights = np.asarray(samples.targets, dtype=np.float64), samples.weights.astype(np.float64)
     weights = weights * (samples.n / weights.sum())
     mean = weights @ Y / samples.n
     spread = np.sqrt(weights @ (Y - mean) ** 2 / samples.n)
+    if samples.codes is not None and Y.shape[1] > 1:  # a class of two rows must not rule all others
+        rare = policy.rare_share / Y.shape[1]
+        spread = np.maximum(spread, math.sqrt(rare * (1.0 - rare)))
     spread = np.where(spread > 0, spread, 1.0)
     return weights, (Y - mean) / spread, (mean, spread)
 
@@ -138,12 +166,23 @@ def _rows(samples: Samples, levels: Counts | None, policy: Policy) -> tuple[Rows
 
     Then the preparation, and its warp before anything is learned.
     """
-    weights, Y, units = _standardized(samples)
+    weights, Y, units = _standardized(samples, policy)
     preparation, scores = fit_columns(samples.X, Y, weights, levels, policy)
     T, places = preparation(samples.X).astype(np.float64), preparation.places(samples.X)
     warp = first_warp(preparation, places, scores, policy)
-    rows = Rows(T, Y, weights, linear_axes(T, policy), samples.groups, warp.cells(T, places), scores)
+    rows = Rows(T, Y, weights, linear_axes(T, policy), samples.groups, places if (places >= 0).any() else None, scores)
     return rows, units, preparation, warp
+
+
+def _rows_beyond(samples: Samples, rows: Rows, units: tuple[Host, Host], preparation: Preparation) -> Rows:
+    """Further samples as rows like those of the search, where they are."""
+    xp = namespace(samples.X)
+    X, Y, weights = (xp.astype(one, xp.float64) for one in (samples.X, samples.targets, samples.weights))
+    mean, spread = (asarray_like(unit, X) for unit in units)
+    if samples.n:
+        weights = weights * (samples.n / float(xp.sum(weights)))
+    places = None if rows.places is None else preparation.like(X).places(X)
+    return Rows(preparation(X), (Y - mean) / spread, weights, rows.axes, places=places)
 
 
 def linear_axes(T: Host, policy: Policy) -> Host:
@@ -157,10 +196,7 @@ def linear_axes(T: Host, policy: Policy) -> Host:
 
 
 def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
-    """Folds of rows in the learner's order, which looks random; as many as ``policy.judged_rows`` asks for.
-
-    No more than ``policy.search_rows`` rows are fitted in each.
-    """
+    """Folds of rows in the learner's order, which looks random; as many as ``policy.judged_rows`` asks for."""
     n = samples.n
     wanted = policy.judged_rows / n
     if samples.codes is not None:
@@ -169,15 +205,17 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
     count = min(_FOLDS, max(1, math.ceil(_FOLDS * wanted)))
     if samples.groups is not None:
         folds = grouped_folds(samples.groups, samples.codes, _FOLDS)
-        return [(np.asarray(fitted)[: policy.search_rows], np.asarray(held)) for fitted, held in folds][:count]
+        return [(np.asarray(fitted), np.asarray(held)) for fitted, held in folds][:count]
     if n < 2 * _FOLDS:
         return []
     place = np.arange(n) % _FOLDS
     if samples.codes is not None:  # every class is dealt out in turn, and goes on where the one before ended
-        order = np.argsort(samples.codes, kind="stable")
+        _, first, codes = np.unique(samples.codes, return_index=True, return_inverse=True)
+        order = np.argsort(first[codes], kind="stable")  # in the order of their first rows: names must not matter
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n) % _FOLDS
-    return [(np.flatnonzero(place != k)[: policy.search_rows], np.flatnonzero(place == k)) for k in range(count)]
+    place = place[copies(samples.X.astype(np.float64))]  # rows that are equal in all columns are held out together
+    return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
 
 
 def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: Sizes, policy: Policy) -> Candidate:
@@ -190,7 +228,7 @@ def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: S
     if kind is Kind.DISTILLED:
         teacher, _ = teacher_of(rows, start, sizes, policy)
         return distilled(rows, taught_rows(rows, teacher, policy), best, policy.steps // 2, policy)
-    return Candidate(kind, size, move(rows, best, policy.steps // 2, policy))
+    return Candidate(kind, size, move(rows.every, best, policy.steps // 2, policy))
 
 
 def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:
@@ -201,7 +239,9 @@ def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:
 def _learned(samples: Samples, preparation: Preparation, rows: Rows, candidate: Candidate, policy: Policy) -> Learned:
     geometry, warp = candidate.geometry, candidate.geometry.warp
     if warp is not None:
-        values, count = preparation.values.copy(), warp.knots.shape[1]
+        parts = (len(warp.knots) - 1) // max(len(preparation.knots) - 1, 1)
+        knots, values = (cut(one, max(parts, 1)) for one in (preparation.knots, preparation.values))
+        preparation, count = replace(preparation, knots=knots), warp.knots.shape[1]
         values[:, warp.columns[:count]] = warp.levels
         preparation = preparation.with_positions(values, warp.free)
     indices = None if candidate.samples is None else samples.all_rows(candidate.samples)

@@ -20,13 +20,15 @@ from fewkern.arrays.optimize import fit_logistic, indicators
 from fewkern.core.samples import Population
 from fewkern.core.scores import ClassScores
 from fewkern.learn.fitting import Fitted
+from fewkern.learn.geometry import features
 from fewkern.learn.learner import Learned
-from fewkern.learn.objective import features
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
 Host = np.ndarray[Any, Any]
 # Ridges that are compared, in units of that of least squares: a logistic loss is a quarter as curved as a squared one.
+# All rows are in a sample that has all of their weight, but for rounding.
+_ALL = 1.0 + 1e-4
 _RIDGES = (2.5, 0.5, 0.1, 0.02)
 
 
@@ -38,7 +40,7 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
     vectors; of more rows least squares needs sums only.
     """
     found, least = fitted.learned, fitted.held_out
-    if found is None or found.comparison is None or population.n > found.samples.n:
+    if found.comparison is None or float(fitted.sums.statistics.weight) > _ALL * float(found.samples.weights.sum()):
         return fitted
     log_loss, wrong = _log_loss(calibrate(ClassScores(), least), least), least.error_rate()
     best, before = None, math.inf
@@ -56,7 +58,8 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
         return fitted
     ridge, held_out, begin = best
     Z, weights = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64), to_numpy(found.samples.weights)
-    coefficients = fit_logistic(Z, own, weights, ridge, begin)
+    start = begin if len(begin[0]) == Z.shape[1] else None  # a fold of few rows has fewer vectors
+    coefficients = fit_logistic(Z, own, weights, ridge, start)
     like = population.sample.weights
     expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in coefficients))
     return replace(fitted, expansion=expansion, held_out=held_out, loss="logistic")
@@ -69,7 +72,7 @@ def _fits(found: Learned, own: Host) -> Iterator[tuple[float, Host, tuple[Host, 
     for part, candidate in enumerate(comparison.candidates[found.key]):
         held = comparison.rows[comparison.parts == part]
         fitted = np.setdiff1d(np.arange(rows.n), held)
-        Z, new = (features(rows.take(some), candidate.geometry) for some in (fitted, held))
+        Z, new = (features(rows.of_fold(part).take(some), candidate.geometry) for some in (fitted, held))
         folds.append((Z, fitted, new))
     solved: Sequence[tuple[Host, Host] | None] = [None] * len(folds)
     for factor in _RIDGES:

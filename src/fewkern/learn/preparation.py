@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from fewkern.arrays.namespace import Array, device, namespace, to_numpy
+from fewkern.arrays.namespace import Array, device, move_fields, namespace, to_numpy
 from fewkern.arrays.numerics import looked_up, sums_at
 from fewkern.core.preparation import BEYOND, Preparation
 from fewkern.learn.policy import Policy
@@ -91,10 +91,31 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
         knots, normal = scale.normal_scores(policy.knots)
         share = scale.heaviness(policy.tail)
         values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, FURTHEST
-    t = Preparation(knots[:, None], values[:, None])(x[:, None])[:, 0]  # np.interp fails on the slopes of tiny columns
+    t = _interpolated(x, knots, values)
     mean = weights @ t / weights.sum()
     spread = np.sqrt(weights @ (t - mean) ** 2 / weights.sum())
     return knots, np.clip((values - mean) / (spread if spread > 0 else 1.0), -furthest, furthest)
+
+
+def cut(knots: Host, parts: int) -> Host:
+    """Knots ``(k, c)`` with others between them, so that every piece is cut into ``parts`` of equal length."""
+    along = (np.arange(parts) / parts)[:, None]
+    between = knots[:-1, None] + along * np.diff(knots, axis=0)[:, None]
+    return np.concatenate([between.reshape((len(knots) - 1) * parts, knots.shape[1]), knots[-1:]])
+
+
+def _interpolated(x: Host, knots: Host, values: Host) -> Host:
+    """What a preparation of this column does; np.interp fails on the slopes of tiny columns."""
+    piece = np.clip(np.searchsorted(knots, x, "right") - 1, 0, len(knots) - 2)
+    along = np.clip((x - knots[piece]) / np.diff(knots)[piece], 0.0, 1.0)
+    return np.asarray(values[piece] + along * np.diff(values)[piece])
+
+
+def _mid_levels(weights: Host) -> Host:
+    """Share of all weight up to the middle of every value's."""
+    levels = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
+    # next to no weight at an end is not none: the normal score there is finite
+    return np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
 
 
 class _Scale:
@@ -102,10 +123,8 @@ class _Scale:
 
     def __init__(self, x: Host, weights: Host) -> None:
         order = np.argsort(x, kind="stable")
-        self.ordered, w = x[order], weights[order].astype(np.float64)
-        levels = (np.cumsum(w) - 0.5 * w) / w.sum()
-        # next to no weight at an end is not none: the normal score there is finite
-        self.levels = np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
+        self.ordered, self.weights = x[order], weights[order].astype(np.float64)
+        self.levels = _mid_levels(self.weights)
         self.low, self.first, self.centre, self.third, self.high = self.quantiles(
             np.array([0.01, 0.25, 0.5, 0.75, 0.99])
         )
@@ -120,17 +139,21 @@ class _Scale:
     def normal_scores(self, count: int) -> tuple[Host, Host]:
         """``count`` knots at the quantiles of a normal distribution and two at the extremes, and the scores there.
 
-        Without the extremes the map would be flat beyond the outermost quantiles, and a linear function of the column
-        could not be learned there.
+        A value counts for no more than one knot in quantiles: where most rows have one value, the others tell rows
+        apart. Without the extremes the map would be flat beyond the outermost quantiles, and a linear function of the
+        column could not be learned there.
         """
+        values, first = np.unique(self.ordered, return_index=True)
+        masses = np.minimum(np.add.reduceat(self.weights, first), self.weights.sum() / count)
+        levels = _mid_levels(masses)
         scores = np.linspace(-_OUTERMOST, _OUTERMOST, count)
-        knots, place = np.unique(self.quantiles(ndtr(scores)), return_inverse=True)
+        knots, place = np.unique(np.interp(ndtr(scores), levels, values), return_inverse=True)
         normal = np.bincount(place.reshape(-1), weights=scores) / np.bincount(place.reshape(-1))
-        low, high = self.ordered[0], self.ordered[-1]
+        low, high = values[0], values[-1]
         if low < knots[0]:
-            knots, normal = np.append(low, knots), np.append(min(ndtri(self.levels[0]), normal[0]), normal)
+            knots, normal = np.append(low, knots), np.append(min(ndtri(levels[0]), normal[0]), normal)
         if high > knots[-1]:
-            knots, normal = np.append(knots, high), np.append(normal, max(ndtri(self.levels[-1]), normal[-1]))
+            knots, normal = np.append(knots, high), np.append(normal, max(ndtri(levels[-1]), normal[-1]))
         return knots, normal
 
     def bent(self, x: Host) -> Host:
@@ -194,9 +217,20 @@ class Warp:
         knots = values[:, columns[columns < count]]
         return cls(columns, knots, starts, units, np.zeros((len(values) - 1) * knots.shape[1] + len(starts)))
 
+    def like(self, X: Array) -> Warp:
+        """The same map with its arrays in the library and on the device of ``X``."""
+        return self if isinstance(X, np.ndarray) else move_fields(self, X)
+
     def moved(self, parameters: Array) -> Warp:
         """The map with other parameters."""
         return replace(self, parameters=parameters)
+
+    def finer(self, parts: int) -> Warp:
+        """The same map with every piece cut into so many, each with a slope of its own."""
+        pieces, count = self._shape
+        slopes = np.repeat(to_numpy(self.log_slopes), parts, axis=0)
+        parameters = np.concatenate([slopes.ravel(), to_numpy(self.parameters)[pieces * count :]])
+        return replace(self, knots=cut(to_numpy(self.knots), parts), parameters=parameters)
 
     def based(self, other: Warp) -> Warp:
         """The map with the same parameters on other positions of levels and gaps."""
@@ -316,14 +350,11 @@ class Warp:
         before = xp.where(gap, before, T[:, self.columns][:, :count])
         return self._put(T, xp.concat([before, own[:, count:]], axis=1))
 
-    def gradient(self, cells: Cells, d_rows: Array, own: Cells, d_vectors: Array) -> Array:
-        """Gradient with respect to the parameters, from those with respect to warped rows and vectors."""
+    def gradient(self, cells: Cells, d_rows: Array) -> Array:
+        """Gradient with respect to the parameters, from that with respect to warped rows."""
         xp, (pieces, count) = namespace(self.knots), self._shape
-        size, found = self._last + 1, []
-        for part, gradient in ((cells, d_rows), (own, d_vectors)):
-            mine = gradient[:, self.columns]
-            found.append((sums_at(part.place, mine, size), sums_at(part.place, mine * part.along, size)))
-        d_values, d_rises = (found[0][i] + found[1][i] for i in (0, 1))
+        size, mine = self._last + 1, d_rows[:, self.columns]
+        d_values, d_rises = sums_at(cells.place, mine, size), sums_at(cells.place, mine * cells.along, size)
         end, k = pieces * count, (pieces + 1) * count
         # a slope lifts all values above its piece
         above = xp.flip(

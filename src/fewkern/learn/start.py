@@ -11,7 +11,9 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor
 
 from fewkern.arrays.sampling import column_order
-from fewkern.learn.objective import MOST_LEVERAGE, Geometry, Rows, features
+from fewkern.learn.geometry import Geometry, Rows, features
+from fewkern.learn.moves import move
+from fewkern.learn.objective import MOST_LEVERAGE
 from fewkern.learn.policy import Policy
 from fewkern.learn.preparation import Warp
 from fewkern.select.leave_one_out import GroupBlocks, group_residuals
@@ -64,7 +66,7 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
     if rows.n > policy.start_rows:
         rows = rows.take(np.sort(rng.choice(rows.n, policy.start_rows, replace=False)))
     d = rows.T.shape[1]
-    size = max(2, min(policy.still[-2], rows.n // 5))
+    size = max(2, min(policy.start_vectors, rows.n // 5))
     metrics = [np.full(d, -0.5 * math.log(d))]
     if d > 1:
         metrics.append(_tree_metric(rows, policy.trees, seed))
@@ -76,7 +78,11 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
             candidate = Start(metric + math.log(scale), policy.ridges[0], seed)
             error, ridge = choose_ridge(rows, candidate.at(vectors), policy.ridges)
             found.append((error, replace(candidate, ridge=ridge)))
-    return min(found, key=lambda pair: pair[0])[1]
+    best = min(found, key=lambda pair: pair[0])[1]
+    geometry, _ = best.geometry(rows, min(policy.still[1], rows.n // 2))
+    moved = move(rows, geometry, policy.metric_steps, policy, still=True)
+    before, after = (choose_ridge(rows, one, policy.ridges)[0] for one in (geometry, moved))
+    return replace(best, log_scales=moved.log_scales) if after < (1.0 - policy.metric_gain) * before else best
 
 
 def _tree_metric(rows: Rows, trees: int, seed: int) -> Host:

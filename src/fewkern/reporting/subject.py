@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewkern.arrays.namespace import Array, to_numpy
 from fewkern.base import is_pairwise, vectors_moved
+from fewkern.core.components import check_sees_columns
 from fewkern.core.gaussians import GaussianExpansion
 from fewkern.plotting.fitted import FittedModel, as_numbers, ask, fitted_model, steps_of
 from fewkern.reporting.formatting import is_missing
@@ -276,6 +277,7 @@ def _checked_core(model: Any) -> Any:
         )
     if hasattr(core, "kernel") and is_pairwise(core):
         raise ValueError("report: this model was fitted to kernel values; a report needs a model of samples.")
+    check_sees_columns(getattr(core, "expansion_", None), "report")
     return core
 
 

@@ -116,7 +116,7 @@ class Residual:
         xp, L, b = self.xp, len(self.chosen), len(found.samples)
         self._reserve(L + b)
         S = self.index(found.samples)
-        at_pivots = take_rows(self.G[:, :L], S)
+        at_pivots = take_rows(self.G, S)[:, :L]  # to take from a part of G would copy all of it
         gains = xp.zeros((b,), dtype=self.d.dtype, device=device(self.d))
         share = self.weight * self.inverse
         r = xp.empty_like(self.r)

@@ -16,9 +16,12 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from fewkern.arrays.linalg import inverse_psd, one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, put, take_rows, to_numpy
 from fewkern.arrays.optimize import falling_root
+from fewkern.arrays.sampling import SAMPLE_ROWS, row_keys, smallest_keys
 from fewkern.core.conformal import HeldOutScores, Intervals, Novelty
 from fewkern.core.expansion import KernelBasis, share_left
 from fewkern.core.gaussians import GaussianBasis
@@ -45,6 +48,12 @@ _MAX_INTERVAL_ROWS, _LEAST_SCALE_ROWS, _MAX_SCALE_OUTPUTS = 10_000, 50, 10
 LEAST_VECTORS = 20
 # Folds whose units judge the novelty of the others' samples.
 _NOVELTY_FOLDS = 10
+# Their least number, and the columns of all folds together above which there are fewer: each prepares every column.
+# Units of fewer rows raise no alarms in addition, for what is usual looks further away in them.
+_LEAST_FOLDS, _FOLDED_COLUMNS = 3, 10_000
+# Samples that say how large the novelty usually is: with as many the share of alarms that 5% means has a standard error
+# of .35%, and 1 in 4,000 can be asked for. All of 100,000 would cost as much as the selection of the vectors.
+MOST_NOVELTY_ROWS = 4_000
 # From the samples of the other folds to a kernel with their units, and to the map of the columns that it is for.
 Geometry = Callable[[Samples], tuple[Kernel, Callable[[Array], Array]]]
 
@@ -178,37 +187,54 @@ def novelty_basis(selection: Selection, n_vectors: int) -> KernelBasis:
 
 def novelty_of(samples: Samples, selection: Selection, own: KernelBasis, geometry: Geometry | None = None) -> Novelty:
     """The novelty on the vectors of a model, ``own``, which begin the selection, or on more of it if those are few."""
-    basis = novelty_basis(selection, own.n_vectors)
-    shares = left_out_shares(samples, selection, basis.n_vectors, geometry)
-    scores = HeldOutScores.of(shares, samples.weights, samples.groups)
+    basis, judged = novelty_basis(selection, own.n_vectors), _some_rows(samples, MOST_NOVELTY_ROWS)
+    shares = left_out_shares(samples, selection, basis.n_vectors, judged, geometry)
+    some = samples.take(judged)
+    scores = HeldOutScores.of(shares, some.weights, some.groups)
     return Novelty(own if own.n_vectors == basis.n_vectors else samples.original(basis), scores)
 
 
-def left_out_shares(samples: Samples, selection: Selection, n_vectors: int, geometry: Geometry | None = None) -> Array:
-    """Share of every sample that the first vectors leave unexplained: without the sample, in units of other folds.
+def _some_rows(samples: Samples, limit: int) -> Array:
+    """At most ``limit`` positions, drawn from all."""
+    xp, place = namespace(samples.rows), np.arange(samples.n)
+    if samples.n > limit:
+        place = smallest_keys(row_keys(place), None, limit)
+    return asarray_like(place, samples.rows, dtype=xp.int64)
 
-    A column that is zero but for one row has its unit from that row, which therefore never looks far out. The next such
-    row may. So the units of a sample are those of the samples in other folds.
+
+def left_out_shares(
+    samples: Samples, selection: Selection, n_vectors: int, judged: Array, geometry: Geometry | None = None
+) -> Array:
+    """Share of the ``judged`` samples that the first vectors leave unexplained, in units of other folds.
+
+    A sample that is itself a vector is explained by the others. A column that is zero but for one row has its unit from
+    that row, which therefore never looks far out. The next such row may. So the units of a sample are those of the
+    samples in other folds.
     """
     xp, kernel, S = namespace(samples.weights), selection.gram.kernel, selection.indices[:n_vectors]
     shares, chosen = xp.ones_like(samples.weights), xp.zeros_like(samples.weights)
     put(chosen, (S,), take_rows(samples.weights, S))
     center = selection.gram.center
-    how = SelectionRule(center=0 if center is None else int(center.indices.shape[0]))
-    units = samples.n if samples.groups is None else len(set(to_numpy(samples.groups).tolist()))
-    parts = samples.deal(min(_NOVELTY_FOLDS, units // 2), seed=0) if units > 3 else None
+    how, some = SelectionRule(center=0 if center is None else int(center.indices.shape[0])), samples.take(judged)
+    units = some.n if some.groups is None else len(set(to_numpy(some.groups).tolist()))
+    most = max(_LEAST_FOLDS, min(_NOVELTY_FOLDS, _FOLDED_COLUMNS // max(int(samples.X.shape[1]), 1)))
+    parts = some.deal(min(most, units // 2), seed=0) if units > 3 else None
+    every = _some_rows(samples, SAMPLE_ROWS)
+    whole = samples if samples.n <= SAMPLE_ROWS else samples.take(every)
     for part in [-1] if parts is None else range(int(xp.max(parts)) + 1):
-        own = xp.ones_like(chosen, dtype=xp.bool) if parts is None else parts == part
-        rest = samples if parts is None else samples.take(xp.nonzero(~own)[0])
-        known, there = (_in_units_of(kernel, samples, rest), _identity) if geometry is None else geometry(rest)
+        own = xp.zeros_like(chosen, dtype=xp.bool)
+        mine = judged if parts is None else judged[parts == part]
+        put(own, (mine,), xp.ones_like(mine, dtype=xp.bool))
+        rest = samples if parts is None else samples.take(every[~take_rows(own, every)])
+        known, there = (_in_units_of(kernel, whole, rest), _identity) if geometry is None else geometry(rest)
         rows = xp.nonzero(own | (chosen > 0))[0]
-        some, held = samples.take(rows), xp.nonzero(take_rows(own, rows))[0]
-        gram, weights = centered_gram(replace(some, X=there(some.X)), known, how), take_rows(chosen, rows)
+        near, held = samples.take(rows), xp.nonzero(take_rows(own, rows))[0]
+        gram, weights = centered_gram(replace(near, X=there(near.X)), known, how), take_rows(chosen, rows)
         if bool(xp.any((gram.diag > 0) & (weights > 0))):
             again = select_vectors(gram, how, n_vectors, weights)
-            left = left_out_residual(again, again.n_vectors, some.groups)
+            left = left_out_residual(again, again.n_vectors, near.groups)
             put(shares, (take_rows(rows, held),), take_rows(share_left(gram.diag, gram.diag - left), held))
-    return shares
+    return take_rows(shares, judged)
 
 
 def _identity(X: Array) -> Array:

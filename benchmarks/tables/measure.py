@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import cache
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import log_loss
 
-from benchmarks.measure import cpu_timed
-from benchmarks.tables_data import CLASSES, Part, part
-from benchmarks.tables_methods import METHODS, Fitted, Method
+from benchmarks.measure import timed_twice
+from benchmarks.tables.data import CLASSES, Part, part
+from benchmarks.tables.methods import METHODS, Fitted, Method
 from experiments.store import Record
 
 __all__ = ["figures", "measure"]
@@ -21,40 +22,45 @@ _TEXT = 160
 _WARM_ROWS = 60
 
 
-def measure(protocol: str, data: str, split: int, name: str) -> Record:
-    """The figures of a method on a split."""
+def measure(protocol: str, data: str, split: int, name: str, _threads: int) -> Record:
+    """The figures of a method on a split, in a process that has so many threads."""
     here = part(protocol, data, split)
     warm_up(name, here.task)
     return figures(METHODS[name], here)
 
 
 def figures(method: Method, here: Part) -> Record:
-    """Error (% wrong, or 100 (1 - R2)), log loss, vectors, processor seconds of the fit, and what the model says."""
+    """Error (% wrong, or 100 (1 - R2)), log loss, vectors, seconds of the fit, and what the model says.
+
+    ``seconds`` are those of the processor, on all threads together; ``wall`` those of the clock.
+    """
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", UserWarning)
-        fitted, seconds = cpu_timed(lambda: method.fit(here))
+        fitted, seconds, wall = timed_twice(lambda: method.fit(here))
     said = [str(w.message) for w in warned if issubclass(w.category, UserWarning)]
     return {
         "task": here.task,
         "rows": len(here.y),
         "columns": here.X.shape[1],
-        "error": _error(here, fitted.predict(here)),
+        **_errors(here, fitted.predict(here)),
         "log_loss": _log_loss(here, fitted),
         "vectors": fitted.vectors,
         "seconds": round(seconds, 3),
+        "wall": round(wall, 3),
         "stated": _stated(here, fitted.model),
         "chosen": _chosen(fitted.model),
         "warned": _cut(said[0]) if said else "",
     }
 
 
-def _error(here: Part, predicted: np.ndarray) -> float:
+def _errors(here: Part, predicted: np.ndarray) -> Record:
+    """The error, and that of numbers in their own unit, too."""
     if here.task == CLASSES:
-        return 100 * float(np.mean(predicted != here.y_test))
-    error = 100 * float(np.mean((predicted - here.y_test) ** 2) / here.y_test.var())
-    if not np.isfinite(error):
+        return {"error": 100 * float(np.mean(predicted != here.y_test))}
+    square = float(np.mean((predicted - here.y_test) ** 2))
+    if not math.isfinite(square):
         raise ValueError("a prediction is not a number")
-    return error
+    return {"error": 100 * square / float(here.y_test.var()), "rmse": math.sqrt(square)}
 
 
 def _log_loss(here: Part, fitted: Fitted) -> float | None:

@@ -1,15 +1,15 @@
 """The models that are compared on real tables: ours as they come, peers with their defaults or over a usual grid.
 
-Every choice is made on the training part. Boosting gets the columns as they are, with categories declared; all others
-get columns of numbers.
+Every choice is made on the training part. Boosting gets the columns as they are, with categories declared, and so do
+ours where they take them (``RAW_COLUMNS``); all others get columns of numbers.
 """
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 import fewkern
-from benchmarks.tables_data import CLASSES, Part
+from benchmarks.tables.data import CLASSES, Part
+from benchmarks.workers import threads
 
 __all__ = ["BASELINE", "METHODS", "Fitted", "Method", "automatic", "declared_categories", "kernel_machine"]
+
+# Whether ours get categories and gaps as they are. Where they do, "zero-one" is the default on 0/1 columns beside it.
+RAW_COLUMNS = "categorical_features" in signature(fewkern.KernelClassifier).parameters
 
 # The method that the others are measured against.
 BASELINE = "boosting"
@@ -73,16 +77,12 @@ class Method:
     ours: bool = False
     package: str | None = None
     """Package that has to be installed, beside those that fewkern needs."""
-    needs: str | None = None
-    """Name that fewkern has to have."""
 
     @property
     def missing(self) -> str:
         """What this machine lacks; empty where the method can run."""
         if self.package and importlib.util.find_spec(self.package) is None:
             return f"{self.package} is not installed (pip install 'fewkern[benchmarks]')"
-        if self.needs and not hasattr(fewkern, self.needs):
-            return f"this fewkern has no {self.needs}"
         return ""
 
 
@@ -91,20 +91,22 @@ def kernel_machine(task: str, **settings: Any) -> Any:
     return (fewkern.KernelClassifier if task == CLASSES else fewkern.KernelRegressor)(**settings)
 
 
-def automatic(**settings: Any) -> Callable[[Part], Fitted]:
-    """A fit of our automatic model with these settings."""
-    return lambda part: _ours(kernel_machine(part.task, **settings), part)
+def automatic(raw: bool = RAW_COLUMNS, **settings: Any) -> Callable[[Part], Fitted]:
+    """A fit of our automatic model with these settings, to the columns as they are or to columns of numbers."""
+    return lambda part: fit_ours(kernel_machine(part.task, **settings), part, raw)
 
 
 def feature_vectors(part: Part) -> Fitted:
     """FVS: samples as vectors, everything by leave-one-out."""
     kind = fewkern.FeatureVectorDiscriminant if part.task == CLASSES else fewkern.FeatureVectorRegressor
-    return _ours(kind(), part)
+    return fit_ours(kind(), part)
 
 
-def _ours(model: Any, part: Part) -> Fitted:
-    model.fit(part.X, part.y)
-    return Fitted(model, int(model.n_vectors_))
+def fit_ours(model: Any, part: Part, raw: bool = False) -> Fitted:
+    if raw:
+        model.set_params(categorical_features=part.categories)
+    model.fit(part.raw if raw else part.X, part.y)
+    return Fitted(model, int(model.n_vectors_), raw)
 
 
 def boosting(part: Part) -> Fitted:
@@ -121,9 +123,28 @@ def declared_categories(part: Part) -> np.ndarray:
 def lightgbm(part: Part) -> Fitted:
     from lightgbm import LGBMClassifier, LGBMRegressor
 
-    model = (LGBMClassifier if part.task == CLASSES else LGBMRegressor)(n_jobs=1, random_state=0, verbose=-1)
+    model = (LGBMClassifier if part.task == CLASSES else LGBMRegressor)(n_jobs=threads(), random_state=0, verbose=-1)
     declared = np.flatnonzero(declared_categories(part)).tolist()
     return Fitted(model.fit(part.raw, part.y, categorical_feature=declared), raw=True)
+
+
+def catboost(part: Part) -> Fitted:
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    kind = CatBoostClassifier if part.task == CLASSES else CatBoostRegressor
+    machine = kind(
+        cat_features=np.flatnonzero(part.categories).tolist(), thread_count=threads(), random_seed=0, verbose=False,
+        allow_writing_files=False,
+    )  # fmt: skip
+    return Fitted(_Named(part.categories, machine).fit(part.raw, part.y), raw=True)
+
+
+def chimeraboost(part: Part) -> Fitted:
+    from chimeraboost import ChimeraBoostClassifier, ChimeraBoostRegressor
+
+    kind = ChimeraBoostClassifier if part.task == CLASSES else ChimeraBoostRegressor
+    machine = kind(cat_features=np.flatnonzero(part.categories).tolist(), thread_count=threads(), random_state=0)
+    return Fitted(_Named(part.categories, machine).fit(part.raw, part.y), raw=True)
 
 
 def svm(part: Part) -> Fitted:
@@ -139,7 +160,7 @@ def svm(part: Part) -> Fitted:
 
 def forest(part: Part) -> Fitted:
     kind = RandomForestClassifier if part.task == CLASSES else RandomForestRegressor
-    return Fitted(kind(n_estimators=100, random_state=0).fit(part.X, part.y))
+    return Fitted(kind(n_estimators=100, n_jobs=threads(), random_state=0).fit(part.X, part.y))
 
 
 def linear(part: Part) -> Fitted:
@@ -154,7 +175,7 @@ def xrfm(part: Part) -> Fitted:
 
     target = _Target(part)
     X, held_X, y, held_y = train_test_split(part.X, target.coded, test_size=HELD_OUT, random_state=0)
-    machine = xRFM(device="cpu", n_threads=1, random_state=0, verbose=False)
+    machine = xRFM(device="cpu", n_threads=threads(), random_state=0, verbose=False)
     machine.fit(X, y, held_X, held_y)
     return Fitted(target.decoding(machine), len(y))
 
@@ -164,7 +185,7 @@ def fastrvm(part: Part) -> Fitted:
     from fastrvm import RVC, RVR
 
     target = _Target(part)
-    machine = (RVC if part.task == CLASSES else RVR)(fit_intercept=True, max_iter=RVM_STEPS, n_jobs=1)
+    machine = (RVC if part.task == CLASSES else RVR)(fit_intercept=True, max_iter=RVM_STEPS, n_jobs=threads())
     machine.fit(part.X, target.coded)
     return Fitted(target.decoding(machine), len(machine.relevance_vectors_))
 
@@ -181,6 +202,31 @@ def neo_ls_svm(part: Part) -> Fitted:
     one_by_one = classes[1:] if len(classes) == 2 else classes
     machines = [NeoLSSVM(estimator_type="classifier").fit(part.X, part.y == label) for label in one_by_one]
     return Fitted(_OneByOne(machines, classes), len(part.y) if machines[0].dual_ else None)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Gives a machine its categories as words, a gap being one of them."""
+
+    categories: np.ndarray
+    machine: Any
+
+    def _named(self, raw: np.ndarray) -> np.ndarray:
+        if not self.categories.any():
+            return raw
+        named = raw.astype(object)
+        named[:, self.categories] = raw[:, self.categories].astype(str)
+        return named
+
+    def fit(self, raw: np.ndarray, y: np.ndarray) -> _Named:
+        self.machine.fit(self._named(raw), y)
+        return self
+
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        return np.asarray(self.machine.predict(self._named(raw)))
+
+    def predict_proba(self, raw: np.ndarray) -> np.ndarray:
+        return np.asarray(self.machine.predict_proba(self._named(raw)))
 
 
 class _Target:
@@ -238,15 +284,18 @@ class _OneByOne:
 
 
 METHODS = {
-    "balanced": Method("fewkern, balanced", automatic(), ours=True, needs="KernelClassifier"),
-    "accurate": Method("fewkern, accurate", automatic(prefer="accurate"), ours=True, needs="KernelClassifier"),
-    "sparse": Method("fewkern, sparse", automatic(prefer="sparse"), ours=True, needs="KernelClassifier"),
+    "balanced": Method("fewkern, balanced", automatic(), ours=True),
+    **({"zero-one": Method("fewkern, 0/1 columns", automatic(raw=False), ours=True)} if RAW_COLUMNS else {}),
+    "accurate": Method("fewkern, accurate", automatic(prefer="accurate"), ours=True),
+    "sparse": Method("fewkern, sparse", automatic(prefer="sparse"), ours=True),
     "feature-vectors": Method("fewkern, feature vectors", feature_vectors, ours=True),
     "boosting": Method("HistGradientBoosting", boosting),
     "svm": Method("SVM, grid", svm),
     "forest": Method("RandomForest", forest),
     "linear": Method("linear", linear),
     "lightgbm": Method("LightGBM", lightgbm, package="lightgbm"),
+    "catboost": Method("CatBoost", catboost, package="catboost"),
+    "chimeraboost": Method("ChimeraBoost", chimeraboost, package="chimeraboost"),
     "xrfm": Method("xRFM", xrfm, package="xrfm"),
     "neo-ls-svm": Method("Neo LS-SVM", neo_ls_svm, package="neo_ls_svm"),
     "fastrvm": Method("fastrvm", fastrvm, package="fastrvm"),
