@@ -29,14 +29,17 @@ from experiments.store import Record, Store
 __all__ = ["changed", "main", "numbers", "scaled", "variants"]
 
 RESULTS = Path(__file__).parent / "results" / "benchmark-sensitivity.jsonl"
-SETS = (
-    "vehicle", "vowel", "car", "credit_g", "phoneme", "electrical_grid",
-    "uci_concrete", "uci_airfoil", "uci_pendulum", "insurance", "kin8nm", "sulfur",
-)  # fmt: skip
+SETS = {
+    "3000": (
+        "vehicle", "vowel", "car", "credit_g", "phoneme", "electrical_grid",
+        "uci_concrete", "uci_airfoil", "uci_pendulum", "insurance", "kin8nm", "sulfur",
+    ),
+    "all": ("bank_full", "electrical_grid", "letter", "deliveries", "house8l", "house_16h", "uci_kin40k"),
+}  # fmt: skip
 FACTORS = (0.5, 2.0)
 # The variant that changes nothing.
 DEFAULT = ("", 1.0)
-FIELDS = ("policy", "prefer", "field", "factor", "set", "split")
+FIELDS = ("policy", "prefer", "field", "factor", "protocol", "set", "split")
 
 
 def default_policy() -> Any:
@@ -94,8 +97,8 @@ def variants(policy: Any) -> list[tuple[str, float]]:
     return [(name, f) for name, value in numbers(policy)[0].items() for f in FACTORS if scaled(value, f) != value]
 
 
-def measure(_policy: str, prefer: str, field: str, factor: float, data: str, split: int) -> Record:
-    """The figures of the automatic model with a changed policy."""
+def measure(_policy: str, prefer: str, field: str, factor: float, *where: Any) -> Record:
+    """The figures of the automatic model with a changed policy, on a split of a set of a protocol."""
     policy = changed(default_policy(), field, factor)
 
     def fit(here: Any) -> Fitted:
@@ -103,7 +106,7 @@ def measure(_policy: str, prefer: str, field: str, factor: float, data: str, spl
         model._policy = policy
         return fit_ours(model, here, RAW_COLUMNS)
 
-    return figures(Method("changed policy", fit, ours=True), part("3000", data, split))
+    return figures(Method("changed policy", fit, ours=True), part(*where))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,7 +189,8 @@ def _text(value: Any) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks sensitivity", description=__doc__)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), metavar="NAME")
+    parser.add_argument("--rows", choices=list(SETS), default="3000", help="training rows; default: 3000")
+    parser.add_argument("--sets", nargs="+", metavar="NAME", help="default: a dozen; with all rows seven")
     parser.add_argument("--splits", type=int, nargs="+", default=[0], metavar="K")
     parser.add_argument("--fields", nargs="+", metavar="NAME", help="default: all numeric ones")
     parser.add_argument("--prefer", choices=["balanced", "accurate", "sparse"], default="balanced")
@@ -199,7 +203,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         policy = default_policy()
-        missing = sorted(set(options.sets) - set(names("3000")))
+        sets = options.sets or list(SETS[options.rows])
+        missing = sorted(set(sets) - set(names(options.rows)))
     except (ImportError, TablesNotFoundError) as error:
         sys.exit(str(error))
     found, others = variants(policy), numbers(policy)[1]
@@ -207,13 +212,13 @@ def main(arguments: list[str] | None = None) -> None:
     for what, wrong in (("set", missing), ("numeric field", unknown)):
         if wrong:
             sys.exit(f"no such {what}: {', '.join(wrong)}.")
-    header(f"Fields of the policy, halved and doubled: {counted(len(options.sets), 'table')}", 1)
+    header(f"Fields of the policy, halved and doubled: {counted(len(sets), 'table')}", 1)
     if others:
         print(f"Not numeric, left out: {', '.join(others)}.")
     found = [DEFAULT] + [v for v in found if not options.fields or v[0] in options.fields]
     units = [
-        (digest(policy), options.prefer, *variant, data, split)
-        for split in options.splits for data in options.sets for variant in found
+        (digest(policy), options.prefer, *variant, options.rows, data, split)
+        for split in options.splits for data in sets for variant in found
     ]  # fmt: skip
     store = Store(options.results, FIELDS)
     if not options.show:

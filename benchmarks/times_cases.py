@@ -44,6 +44,14 @@ def fit(kind: str, *data: np.ndarray, **settings: Any) -> Work:
     return lambda: getattr(fewkern, kind)(**settings).fit(*data)
 
 
+def categories() -> tuple[np.ndarray, np.ndarray]:
+    """Two of the columns are codes of 6 and of 40 levels, some of which are not known."""
+    X, y = table(1500)
+    X[:, 0], X[:, 1] = np.floor(3 + X[:, 0]).clip(0, 5), np.floor(20 + 8 * X[:, 1]).clip(0, 39)
+    X[::30, :2] = np.nan
+    return X, y
+
+
 def digits() -> tuple[np.ndarray, np.ndarray]:
     from sklearn.datasets import load_digits
 
@@ -101,6 +109,7 @@ CASES: dict[str, Callable[[], Work]] = {
     "regressor, 300 rows": lambda: fit("KernelRegressor", *table(300)),
     "regressor, 1,500 rows": lambda: fit("KernelRegressor", *table(1500)),
     "regressor, 10,000 rows": lambda: fit("KernelRegressor", *table(10_000)),
+    "regressor, categories": lambda: fit("KernelRegressor", *categories(), categorical_features=[0, 1]),
     "selector, 20,000 x 20": lambda: fit("FeatureVectorSelector", table(20_000, 20)[0], max_vectors=200),
     "SparseKernelFisher": lambda: fit("SparseKernelFisher", *classes(400)),
     "RecursiveSVM": lambda: fit("RecursiveSVM", *classes(6000), kernel="gaussian", max_vectors=100, n_components=3),

@@ -63,6 +63,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     for name, text in (("ida", "the 13 IDA sets"), ("uci", "UCI sets, published splits"), ("talent", "whole tables")):
         which.add_argument(f"--{name}", action="store_const", dest="protocol", const=name, help=text)
     parser.add_argument("--sets", nargs="+", metavar="NAME", help="default: all of the protocol")
+    parser.add_argument("--categories", action="store_true", help="of these sets those that have categories")
     parser.add_argument("--splits", type=int, nargs="+", metavar="K", help="default: those of the protocol")
     parser.add_argument("--methods", nargs="+", choices=["ours", "peers", *METHODS], default=[], help="default: all")
     parser.add_argument("--jobs", type=int, default=1, help="processes; 0 measures in this one, without a limit")
@@ -94,8 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parse(arguments)
     protocol = options.protocol
     try:
-        here = names(protocol)
-        sets = options.sets or here
+        sets = options.sets or names(protocol, options.categories)
         stored = peers() if options.stored_peers and protocol == "3000" else []
         of_set = {name: options.splits or list(splits(protocol, name)) for name in sets}
     except TablesNotFoundError as error:

@@ -94,8 +94,8 @@ PROTOCOLS = {
 }
 
 
-def names(protocol: str) -> list[str]:
-    """The sets of a protocol that are on this machine."""
+def names(protocol: str, categories: bool = False) -> list[str]:
+    """The sets of a protocol that are on this machine, or those of them that have categories."""
     here = {path.stem: path for path in _paths(protocol)}
     if protocol == "talent":
         whole = {row["name"] for row in published() if int(row["rows"]) <= WHOLE_ROWS}
@@ -103,6 +103,8 @@ def names(protocol: str) -> list[str]:
     if protocol == "all":
         rows = PROTOCOLS[protocol].rows
         here = {name: path for name, path in here.items() if len(rows(_count(path), 0)[0]) >= MANY_ROWS}
+    if categories:
+        here = {name: path for name, path in here.items() if _categories(path).any()}
     if not here:
         raise TablesNotFoundError(f"no set of {protocol!r} in {_folder(PROTOCOLS[protocol].folder)}.")
     return sorted(here)
@@ -120,6 +122,13 @@ def splits(protocol: str, name: str) -> tuple[int, ...]:
     if protocol == "uci" and _count(path) > FEW_SPLITS_ROWS:
         return known[:FEW_SPLITS]
     return known
+
+
+def _categories(path: Path) -> np.ndarray:
+    """Which columns are categories."""
+    with np.load(path) as file:
+        found = next((file[key] for key in ("cat", "is_categorical") if key in file), None)
+        return np.zeros(file["X"].shape[1], dtype=bool) if found is None else found.astype(bool)
 
 
 def _count(path: Path) -> int:
@@ -173,7 +182,7 @@ def _part(protocol: str, path: Path, split: int) -> Part:
         table = dict(file)
     raw, y = table["X"].astype(float), table["y"]
     task = NUMBERS if protocol == "uci" else str(table.get("task", CLASSES))
-    categories = table.get("cat", table.get("is_categorical", np.zeros(raw.shape[1]))).astype(bool)
+    categories = _categories(path)
     train, test = _split_rows(protocol, table, split)
     if task == CLASSES:
         train, test = without_rare_classes(y, train, test)

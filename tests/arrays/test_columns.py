@@ -164,7 +164,7 @@ def test_arrays_have_no_names_and_sparse_matrices_no_categories():
         fitted(np.zeros((3, 2)), categorical_features=["town"])
     import scipy.sparse as sp
 
-    with pytest.raises(ValueError, match="names columns of a table, and X is sparse"):
+    with pytest.raises(ValueError, match="names columns of a table, and X is sparse or none"):
         fitted(sp.csr_array(np.eye(3)), categorical_features=[0])
     with pytest.raises(ValueError, match="NaN or infinity"):
         fitted(sp.csr_array(np.array([[1.0, np.nan]])))

@@ -80,6 +80,7 @@ def test_all_rows_of_the_tables_that_have_many(folder, monkeypatch):
     np.savez(folder / "large" / "letter.npz", X=X.astype(np.uint8), y=y)
     np.savez(folder / "large" / "mnist.npz", X=X, y=y)
     assert tables_data.names("all") == ["adult", "letter", "second"]
+    assert tables_data.names("all", categories=True) == ["adult", "second"]
     adult, letter = part("all", "adult", 0), part("all", "letter", 0)
     assert (adult.raw.shape, adult.X.shape, letter.X.shape) == ((160, 2), (160, 1 + 7), (160, 2))
     assert (adult.task, adult.categories.tolist(), set(adult.y)) == (CLASSES, [False, True], {-1, 1})

@@ -64,10 +64,20 @@ BAD = {
 }
 
 
+# To these NaN is a gap.
+TABLES = ("KernelClassifier", "KernelRegressor")
+INFINITY = r"the samples contain infinity; replace it, or leave a gap \(NaN\)"
+
+
 @pytest.mark.parametrize("case", BAD)
 @every(ALL)
 def test_samples_and_weights(model, case):
     rows, weights, message = BAD[case]
+    if type(model).__name__ in TABLES and message == HOLES:
+        if case != "infinity":
+            assert np.isfinite(fresh(model).fit(rows, Y).predict(rows)).all()
+            return
+        message = INFINITY
     with pytest.raises(ValueError, match=f"^{type(model).__name__}: {message}"):
         fresh(model).fit(rows, Y, sample_weight=weights)
 
@@ -75,7 +85,7 @@ def test_samples_and_weights(model, case):
 @every(ALL)
 def test_samples_of_a_prediction(model):
     fitted = fresh(model).fit(X, Y)
-    for case in ("NaN", "huge"):
+    for case in ("huge",) if type(model).__name__ in TABLES else ("NaN", "huge"):
         with pytest.raises(ValueError, match=f"^{type(model).__name__}: {BAD[case][2]}"):
             use(fitted, BAD[case][0])
 
@@ -86,7 +96,7 @@ def test_wrong_types_in_other_array_libraries(model, foreign):
     for rows, y, message in (
         (X[:, 0], Y, r"expected a 2-D array of samples, got shape \(40,\)"),
         (X + 1j, Y, "complex data is not supported"),
-        (X * np.nan, Y, "the samples contain NaN or infinity; fill or drop them first"),
+        (X * np.inf, Y, "the samples contain (NaN or )?infinity; "),
         (X[:0], Y[:0], r"expected at least \d sample"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -127,5 +127,5 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(model):
     fitted = fresh(model).fit(X, Y)
     before = copy.copy(vars(fitted))
     with pytest.raises(ValueError):
-        fitted.fit(np.full((3, 3), np.nan), [0, 1, 1])
+        fitted.fit(np.full((3, 3), np.inf), [0, 1, 1])
     assert_as_it_was(fitted, before)

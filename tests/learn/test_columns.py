@@ -297,3 +297,12 @@ def test_held_out_rows_are_not_in_the_positions_that_judge_them():
     first = next(iter(tables.values()))
     assert len(first) == 5
     assert np.abs(first[0] - first[1]).max() > 0.01
+
+
+def test_novelty_where_a_level_is_in_one_row():
+    """The folds of the novelty that lack it prepare the category in fewer columns."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(60, 2)), rng.integers(0, 2, 60)])
+    X[7, 2] = 2
+    model = KernelRegressor(categorical_features=[2]).fit(X, X[:, 0] + X[:, 2])
+    assert model.novelty(X).shape == (60,)

@@ -95,6 +95,7 @@ def test_nearest_in_the_metric_of_the_kernel():
     np.testing.assert_array_equal(nearest_vectors(subject_of(model, X, y), X), expected)
     learned = fewkern.KernelClassifier(n_vectors=6).fit(X, y)
     basis = learned.expansion_.basis
-    gaps = (basis.prepared(X) @ basis.metric)[:, None] - (basis.vectors @ basis.metric)[None]
+    metric = np.concatenate([np.diag(basis.scales), basis.directions], axis=1)
+    gaps = (basis.prepared(X) @ metric)[:, None] - (basis.vectors @ metric)[None]
     expected = ((gaps**2).sum(axis=2) * basis.inverse_widths**2).argmin(axis=1)
     np.testing.assert_array_equal(nearest_vectors(subject_of(learned, X, y), X), expected)

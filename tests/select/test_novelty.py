@@ -113,6 +113,16 @@ def test_rare_values_raise_no_more_alarms_than_stated(model, rows):
     assert np.all(np.mean(rates, axis=0) < [0.02, 0.075])
 
 
+def test_many_columns_have_fewer_folds_and_no_more_alarms(monkeypatch):
+    share, rng = np.exp(np.linspace(np.log(0.005), np.log(0.5), 50)), np.random.default_rng(0)
+    X = (rng.random((2000, 50)) < share) * np.exp(rng.standard_normal((2000, 50)))
+    many = FeatureVectorSelector().fit(X[:120])
+    monkeypatch.setattr("fewkern.select.uncertainty._FOLDED_COLUMNS", 150)
+    few = FeatureVectorSelector().fit(X[:120])
+    assert np.any(few.novelty_.scores.values != many.novelty_.scores.values)
+    assert few.novelty_threshold(0.05) >= many.novelty_threshold(0.05) - 0.01
+
+
 @pytest.mark.parametrize("groups", [None, np.arange(500) // 2])
 def test_some_samples_are_judged_as_all_are(groups, rng):
     X = rng.standard_normal((500, 3))

@@ -38,14 +38,14 @@ def as_matrix(estimator: Any, X: Any, numbers: Callable[[Any], Array], *, reset:
 
     Sets ``categories_`` when ``reset``.
     """
-    if is_sparse(X):
+    framed, name = is_frame(X), type(estimator).__name__
+    if not framed and not hasattr(X, "dtype"):
+        X = _from_lists(X)
+    if is_sparse(X) or not hasattr(X, "shape"):
         if reset:
             _none_given(estimator)
             estimator.categories_ = None
         return numbers(X)
-    framed, name = is_frame(X), type(estimator).__name__
-    if not framed and not hasattr(X, "dtype"):
-        X = _from_lists(X)
     own = given_columns(estimator, X) if reset else _known(estimator, X)
     mixed = framed or X.dtype.kind not in "fiub" if not is_foreign(X) else False
     if not own or not mixed:
@@ -99,8 +99,11 @@ def is_frame(X: Any) -> bool:
 
 
 def _from_lists(X: Any) -> Any:
-    """A table of lists as an array; of objects where it holds texts."""
-    found = np.asarray(X)
+    """A table of lists as an array, of objects where it holds texts; rows of different lengths stay as they are."""
+    try:
+        found = np.asarray(X)
+    except ValueError:
+        return X
     return np.asarray(X, dtype=object) if found.dtype.kind in "US" and found.ndim == 2 else found
 
 
@@ -131,8 +134,8 @@ def _none_given(estimator: Any) -> None:
     if given is None or isinstance(given, str) or not len(given):
         return
     raise ValueError(
-        f"{type(estimator).__name__}: categorical_features names columns of a table, and X is sparse; pass a data "
-        "frame or an array, or leave categorical_features out."
+        f"{type(estimator).__name__}: categorical_features names columns of a table, and X is sparse or none; pass "
+        "a data frame or an array, or leave categorical_features out."
     )
 
 

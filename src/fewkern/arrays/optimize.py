@@ -14,8 +14,11 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from fewkern.arrays.linalg import one_hot
 from fewkern.arrays.numerics import quiet
 
-# Largest number of steps of a logistic regression, and the relative decrease of its objective at which it ends.
-_LOGISTIC_STEPS, _LOGISTIC_TOL = 60, 1e-5
+# Most and least number of steps of a logistic regression, and the relative decrease of its objective at which it ends.
+_LOGISTIC_STEPS, _LEAST_STEPS, _LOGISTIC_TOL = 60, 15, 1e-5
+# Coefficients times steps: with 100 classes 25 steps cost .6% of the log loss and half of the time, 15 1.6% and three
+# quarters, while the ones of least squares have a log loss that is a third higher.
+_STEPPED_NUMBERS = 320_000
 
 Vector: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -147,6 +150,7 @@ def fit_logistic(
     if begin is not None:
         W, b = begin
         first = np.concatenate([(factor.T @ W).ravel(), b + mean @ W])
-    x, value = minimize_smooth(loss, first, max_iter=_LOGISTIC_STEPS, tol=tol)
+    steps = min(_LOGISTIC_STEPS, max(_LEAST_STEPS, _STEPPED_NUMBERS // len(first)))
+    x, value = minimize_smooth(loss, first, max_iter=steps, tol=tol)
     W = inverse.T @ x[:-q].reshape(-1, q)
     return W, x[-q:] - mean @ W if math.isfinite(value) else constant

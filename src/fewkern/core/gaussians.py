@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from fewkern.arrays.blocks import in_blocks
-from fewkern.arrays.namespace import Array, device, move_fields, namespace, same_place, to_numpy
+from fewkern.arrays.namespace import Array, move_fields, namespace, same_place, to_numpy
 from fewkern.arrays.storable import floats, indices, storable
 from fewkern.core.preparation import Preparation as Preparation
 
@@ -101,13 +101,6 @@ class GaussianBasis:
     def n_vectors(self) -> int:
         """Number of vectors."""
         return int(self.vectors.shape[0])
-
-    @cached_property
-    def metric(self) -> Array:
-        """``A = [D, U]``, of shape ``(d, d + r)``."""
-        xp = namespace(self.vectors)
-        identity = xp.eye(int(self.scales.shape[0]), dtype=self.vectors.dtype, device=device(self.vectors))
-        return xp.concat([self.scales[:, None] * identity, self.directions], axis=1)
 
     def prepared(self, X: Array) -> Array:
         """The prepared columns of ``X``, in the precision of the model."""
@@ -218,7 +211,7 @@ class GaussianExpansion:
         xp, squares = namespace(T), basis.inverse_widths * basis.inverse_widths
         weights = basis.columns(T) * (squares * self.coef[:, output])[None, :]
         pull = weights @ basis.vectors - xp.sum(weights, axis=1)[:, None] * T
-        return (pull @ basis.metric) @ basis.metric.T + self.slopes[:, output][None, :]
+        return times_metric(pull, basis.scales, basis.directions) + self.slopes[:, output][None, :]
 
     def then(self, weights: Array, offset: Array | None = None) -> GaussianExpansion:
         """The affine map ``values @ weights + offset`` of this function's values, as one function."""

@@ -21,6 +21,8 @@ from fewkern.learn.start import ROUNDING, Start, choose_ridge
 Host = np.ndarray[Any, Any]
 # Relative gain per step at which imitating a teacher ends.
 _IMITATION_TOL = 1e-4
+# Rows per feature from which generalized cross-validation stands for leaving out every row there.
+_IMITATION_ROWS = 3.0
 # Gradients of a function of fewer vectors say little about directions.
 _LEAST_FOR_DIRECTIONS = 6
 # Rows looked at per new vector, and at least.
@@ -130,7 +132,8 @@ def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[
 def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: Policy) -> Candidate:
     """Vectors moved to imitate the values of a teacher, the targets of ``taught``; the ridge is that of the labels."""
     geometry = replace(geometry, log_ridge=math.log(policy.ridges[2]))
-    geometry = move(taught, geometry, steps, policy, _IMITATION_TOL)
+    free = replace(policy, rows_per_feature=_IMITATION_ROWS)  # a teacher has no noise
+    geometry = move(taught, geometry, steps, free, _IMITATION_TOL)
     _, ridge = choose_ridge(rows.first(policy.still_rows), geometry, policy.ridges)
     return Candidate(Kind.DISTILLED, geometry.size, replace(geometry, log_ridge=math.log(ridge)))
 

@@ -45,6 +45,10 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         The model of least held-out error; the smallest one that is not clearly worse: by half a standard error of the
         difference, and by 2% of the gain over a constant, times the relative error, for every halving of the size;
         or by three times as much.
+    categorical_features : "from_dtype", array-like of names, positions or a mask of columns, or None
+        Which columns are categories: by default those that a data frame says are (of the type ``category`` in pandas,
+        ``Categorical`` or ``Enum`` in polars). Their levels are numbers or texts; levels that the fit did not see are
+        predicted like the mean of all. Gaps (NaN, None, NA) may be in any column.
     random_state : int, Generator, RandomState or None, default 0
         Rows are put into an order of their own first, so the order of the table does not matter.
     verbose : bool or int, default False
@@ -55,10 +59,13 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     expansion_ : GaussianExpansion
         The fitted function. A KernelExpansion where ``X`` is sparse.
     vectors_, indices_, n_vectors_
-        The vectors that are kept, in the units of the columns; the rows of ``X`` that they are, or None if they were
+        The vectors that are kept, in the units of the columns (of a category, the nearest level's position in
+        ``categories_``); the rows of ``X`` that they are, or None if they were
         moved; their number.
     origin_ : {"samples", "distilled", "moved", "given"}
         What the vectors are: samples, moved to imitate a model on more samples, moved by the targets, or given.
+    categories_ : list or None
+        The sorted levels of every column, None for a column of numbers; None if all are numbers.
     alpha_ : float
         Ridge per unit of weight.
     basis_ : GaussianBasis
@@ -182,6 +189,8 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
         As in :class:`KernelRegressor`.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class.
+    categorical_features : "from_dtype", array-like of names, positions or a mask of columns, or None
+        As in :class:`KernelRegressor`.
     random_state : int, Generator, RandomState or None, default 0
         As in :class:`KernelRegressor`.
     verbose : bool or int, default False
@@ -192,7 +201,7 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
     classes_ : array of shape (n_classes,)
     expansion_ : GaussianExpansion
         One output for two classes (positive: the second class), one per class otherwise.
-    vectors_, indices_, n_vectors_, origin_, alpha_, basis_, path_, n_copies_, feature_importances_
+    vectors_, indices_, n_vectors_, origin_, categories_, alpha_, basis_, path_, n_copies_, feature_importances_
         As in :class:`KernelRegressor`.
     loss_ : {"squared", "logistic"}
         What the coefficients minimize: logistic loss where rows held out are more likely by it and no more of them are

@@ -213,6 +213,8 @@ def _novelty(found: Learned, basis: GaussianBasis, settings: Settings) -> Novelt
     def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
         # the median distance, in units of the columns, hardly depends on a tenth of the rows
         columns, T = prepared(rest)
+        if T.shape[1] != len(units):  # a category has fewer levels among them
+            return Gaussian(unit="range").resolve(T), columns
         return replace(kernel, length_scale=kernel.length_scale * (feature_units(T, "range") / units)), columns
 
     some = found.samples.take(np.arange(min(found.samples.n, MOST_NOVELTY_ROWS)))  # in an order that looks random

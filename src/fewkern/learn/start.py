@@ -66,7 +66,7 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
     if rows.n > policy.start_rows:
         rows = rows.take(np.sort(rng.choice(rows.n, policy.start_rows, replace=False)))
     d = rows.T.shape[1]
-    size = max(2, min(policy.still[-2], rows.n // 5))
+    size = max(2, min(policy.start_vectors, rows.n // 5))
     metrics = [np.full(d, -0.5 * math.log(d))]
     if d > 1:
         metrics.append(_tree_metric(rows, policy.trees, seed))

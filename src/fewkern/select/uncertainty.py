@@ -48,6 +48,9 @@ _MAX_INTERVAL_ROWS, _LEAST_SCALE_ROWS, _MAX_SCALE_OUTPUTS = 10_000, 50, 10
 LEAST_VECTORS = 20
 # Folds whose units judge the novelty of the others' samples.
 _NOVELTY_FOLDS = 10
+# Their least number, and the columns of all folds together above which there are fewer: each prepares every column.
+# Units of fewer rows raise no alarms in addition, for what is usual looks further away in them.
+_LEAST_FOLDS, _FOLDED_COLUMNS = 3, 10_000
 # Samples that say how large the novelty usually is: with as many the share of alarms that 5% means has a standard error
 # of .35%, and 1 in 4,000 can be asked for. All of 100,000 would cost as much as the selection of the vectors.
 MOST_NOVELTY_ROWS = 4_000
@@ -214,12 +217,14 @@ def left_out_shares(
     center = selection.gram.center
     how, some = SelectionRule(center=0 if center is None else int(center.indices.shape[0])), samples.take(judged)
     units = some.n if some.groups is None else len(set(to_numpy(some.groups).tolist()))
-    parts = some.deal(min(_NOVELTY_FOLDS, units // 2), seed=0) if units > 3 else None
+    most = max(_LEAST_FOLDS, min(_NOVELTY_FOLDS, _FOLDED_COLUMNS // max(int(samples.X.shape[1]), 1)))
+    parts = some.deal(min(most, units // 2), seed=0) if units > 3 else None
     every = _some_rows(samples, SAMPLE_ROWS)
     whole = samples if samples.n <= SAMPLE_ROWS else samples.take(every)
     for part in [-1] if parts is None else range(int(xp.max(parts)) + 1):
         own = xp.zeros_like(chosen, dtype=xp.bool)
-        put(own, (judged if parts is None else judged[parts == part],), True)
+        mine = judged if parts is None else judged[parts == part]
+        put(own, (mine,), xp.ones_like(mine, dtype=xp.bool))
         rest = samples if parts is None else samples.take(every[~take_rows(own, every)])
         known, there = (_in_units_of(kernel, whole, rest), _identity) if geometry is None else geometry(rest)
         rows = xp.nonzero(own | (chosen > 0))[0]
