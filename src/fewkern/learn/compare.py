@@ -100,6 +100,10 @@ class Sizes:
             ladder = sorted({max(1, top // 2), top})
         return cls(tuple(sorted(still)), tuple(ladder), 1, most)
 
+    def up_to(self, size: int) -> Sizes:
+        """The same with a ladder that ends at this size: what one fold lacks is not compared."""
+        return replace(self, ladder=tuple(m for m in self.ladder if m <= size) or self.ladder[:1])
+
     def asked(self, kind: Kind, size: int) -> bool:
         """Whether a model of this kind and size may be taken."""
         bounds = (self.most, self.most_still if kind is Kind.STILL else None)
@@ -191,7 +195,8 @@ def climb(
             moved_best = moved
         if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:
             break
-    if moved_best is not None and moved_best.warp is not None and policy.pieces > 1:
+    knots = 0 if moved_best is None or moved_best.warp is None else policy.pieces * len(moved_best.warp.knots)
+    if moved_best is not None and moved_best.warp is not None and 0 < policy.rows_per_vector * knots <= rows.every.n:
         finer = replace(moved_best, warp=moved_best.warp.finer(policy.pieces))
         finer = move(rows.every, finer, policy.steps, policy, promising=lambda geometry: judge(geometry) < min(errors))
         if judge(finer) < (1.0 - policy.tolerance) * min(errors):
@@ -334,6 +339,7 @@ def compare(
         (some, others), warp = divided(rows.of_fold(k), start.warp, fitted, held)
         some = replace(some, beyond=rows.beyond)
         found.append(_compare_fold(some, others, replace(start, warp=warp), sizes, policy))
+        sizes = sizes.up_to(max(found[-1], key=lambda key: key[1] * (key[0] is Kind.MOVED))[1])
         step(len(found))
     keys = [key for key in found[0] if all(key in fold for fold in found)]
     candidates = {key: [fold[key][0] for fold in found] for key in keys}

@@ -51,7 +51,13 @@ class Geometry:
     @cached_property
     def warped_vectors(self) -> Host:
         """The vectors as the Gaussians see them."""
-        return self.vectors if self.warp is None else self.warp(self.vectors)
+        return self.vectors if self.warp is None else self.warp.at(self.vectors, self.cells)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """Where the vectors are in the tables of the warp."""
+        assert self.warp is not None
+        return self.warp.cells(self.vectors)
 
     def columns(self, T: Array) -> Array:
         """Gaussians of prepared and warped rows around the vectors."""

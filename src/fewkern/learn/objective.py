@@ -182,7 +182,7 @@ class _Chain:
         d_directions = NT.T @ VU + V.T @ NU - crossed - V.T @ (by_vector[:, None] * VU)
         if warp is None:
             return Geometry(d_vectors, d_scales, -distances, d_directions, d_log_ridge)
-        cells = warp.cells(geometry.vectors)
+        cells = geometry.cells
         d_parameters = warp.like(self.T).gradient(self.rows.cells(warp), self._d_rows)
         d_warp = warp.moved(to_numpy(d_parameters) + warp.gradient(cells, d_vectors))
         return Geometry(warp.pulled(cells, d_vectors), d_scales, -distances, d_directions, d_log_ridge, d_warp)

@@ -31,6 +31,8 @@ _BOUND = 4.0
 # Prepared values stay within as many standard deviations: an outlier must not rule all distances. A column of few
 # values may be a flag, which is far out wherever it is rare.
 FURTHEST, RAREST_FLAG = 3.5, 3.0
+# Rows of which all knots are looked at in one step; of more, memory is better spent knot by knot.
+_FEW = 1000
 # How far open ends reach, in ranges of the column.
 _REACH = 100.0
 
@@ -367,9 +369,13 @@ class Warp:
 def _pieces(X: Array, knots: Array, lengths: Array) -> tuple[Array, Array]:
     """The piece of every value, as a place in the raveled knots, and how far along it is."""
     xp, count = namespace(X), int(knots.shape[1])
-    piece = xp.zeros_like(X, dtype=xp.int64)
-    for k in range(1, int(lengths.shape[0])):
-        piece += xp.astype((lengths[k, :] > 0) & (knots[k, :] <= X), xp.int64)
+    inner = xp.where(lengths[1:, :] > 0, knots[1:-1, :], xp.asarray(xp.inf, dtype=knots.dtype, device=device(knots)))
+    if int(X.shape[0]) <= _FEW:
+        piece = xp.sum(xp.astype(inner[:, None, :] <= X[None, :, :], xp.int64), axis=0)
+    else:
+        piece = xp.zeros_like(X, dtype=xp.int64)
+        for k in range(int(inner.shape[0])):
+            piece += xp.astype(inner[k, :] <= X, xp.int64)
     place = piece * count + xp.arange(count, dtype=xp.int64, device=device(X))
     if not int(lengths.shape[0]):
         return place, xp.zeros_like(X)
