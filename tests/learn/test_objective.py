@@ -275,7 +275,9 @@ def test_rows_know_their_cells():
     rows, geometry = problem()
     part = np.array([4, 2, 20])
     np.testing.assert_array_equal(rows.take(part).warped(geometry.warp), rows.warped(geometry.warp)[part])
-    np.testing.assert_allclose(rows.warped(geometry.warp), by_hand(rows.T, geometry.warp, rows.cells(geometry.warp)), rtol=1e-12)
+    np.testing.assert_allclose(
+        rows.warped(geometry.warp), by_hand(rows.T, geometry.warp, rows.cells(geometry.warp)), rtol=1e-12
+    )
 
 
 def test_a_vector_that_begins_at_a_row_is_where_the_row_is():
