@@ -40,7 +40,7 @@ def test_who_sees_components(made):
     assert not any(map(sees_components, (None, basis, basis.expand(np.ones((1, 1)), np.zeros(1)))))
     assert all(map(sees_components, (seen, seen.expand(np.ones((1, 1)), np.zeros(1)))))
     check_sees_columns(basis.expand(np.ones((1, 1)), np.zeros(1)), "anybody")
-    with pytest.raises(ValueError, match="^somebody: needs a model of the columns, .* 2 components of 7 columns"):
+    with pytest.raises(ValueError, match=r"^somebody: needs a model of the columns, .* 2 components of 7 columns"):
         check_sees_columns(seen.expand(np.ones((1, 1)), np.zeros(1)), "somebody")
 
 
@@ -48,14 +48,17 @@ def test_who_sees_components(made):
     ("matrix", "message"),
     [
         (np.zeros((7, 3)), "has the shape"),
-        (np.zeros((2, 2)), "2 columns have no 2 components"),
         (np.full((7, 2), np.nan), "holds NaN or infinity"),
         (np.zeros(7), "has the shape"),
     ],
 )
-def test_a_file_that_contradicts_itself(made, matrix, message):
-    stored = stored_classes()["ComponentPreparation"]
-    broken = replace(made[1], matrix=matrix)
+def test_a_file_with_an_array_that_cannot_be(made, matrix, message):
     with pytest.raises(ValueError, match=message):
-        check_fields(broken, stored)
-        stored.check(broken)
+        check_fields(replace(made[1], matrix=matrix), stored_classes()["ComponentPreparation"])
+
+
+def test_a_file_with_as_many_components_as_columns(made):
+    with pytest.raises(ValueError, match="2 columns have no 2 components: there must be fewer"):
+        stored_classes()["ComponentPreparation"].check(replace(made[1], matrix=np.zeros((2, 2))))
+    with pytest.raises(ValueError, match="the preparation of 3 components has 2 columns"):
+        stored_classes()["ComponentPreparation"].check(replace(made[1], matrix=np.zeros((7, 3))))

@@ -66,6 +66,8 @@ def models() -> Iterator[tuple[str, Any, Any, Any]]:
     some = sp.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))
     yield "sparse-linear", fewkern.FeatureVectorDiscriminant(kernel="linear", max_vectors=4), some, y
     yield "sparse-gaussian", fewkern.FeatureVectorRegressor(kernel=Gaussian(1.0), max_vectors=4), some, t
+    words = sp.random_array((40, 300), density=0.05, rng=np.random.default_rng(1), format="csr")
+    yield "components", fewkern.KernelClassifier(n_vectors=3), words, y
     yield "greedy", fewkern.FeatureVectorSelector(rule="greedy", projection="symmetric", max_vectors=4), X, None
     yield "centered", fewkern.FeatureVectorSelector(max_vectors=4, center=7), X, None
     back = fewkern.FeatureVectorPCA(n_components=2, max_vectors=5, fit_inverse_transform=True)

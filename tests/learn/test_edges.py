@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse
 
-from fewkern import KernelClassifier, KernelExpansion, KernelRegressor
+from fewkern import KernelClassifier, KernelRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((300, 3))
@@ -35,14 +34,6 @@ def test_a_constant_column_and_equal_rows():
 def test_prefer_orders_the_sizes():
     sizes = [KernelRegressor(prefer=p).fit(X, Z + X[:, 1] ** 2).n_vectors_ for p in ("sparse", "balanced", "accurate")]
     assert sizes == sorted(sizes)
-
-
-def test_sparse_rows_stay_samples():
-    rows = scipy.sparse.csr_array(X * (X > 0))
-    model = KernelClassifier().fit(rows, Y)
-    assert isinstance(model.expansion_, KernelExpansion)
-    assert model.origin_ == "samples"
-    assert model.held_out_error_ < 0.2
 
 
 def test_samples_as_vectors_are_rows_of_the_table():

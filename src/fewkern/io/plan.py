@@ -283,7 +283,10 @@ def learning(model: Any, caller: str) -> Learning:
     if getattr(model, "class_weight", None) is not None:
         raise ValueError(f"{caller}: update=True counts every sample once; fit this {name} without class_weight.")
     if not isinstance(model.basis_, GaussianBasis):
-        raise ValueError(f"{caller}: update=True needs a model that was fitted to dense samples, not sparse ones.")
+        raise ValueError(
+            f"{caller}: update=True needs vectors that {name} has chosen, not a {type(model.basis_).__name__}; leave "
+            "basis out of partial_fit."
+        )
     sums = sums_before(model)
     assert sums is not None
     if getattr(model, "loss_", None) == "logistic":

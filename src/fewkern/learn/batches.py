@@ -165,13 +165,13 @@ def is_possible(left: Statistics, before: Statistics, rounding: float) -> bool:
 
 def rows_among(X: Array, vectors: Array) -> Any:
     """Which rows of ``X`` are equal to one of the ``vectors``, up to six digits of the largest number of a column."""
-    if is_sparse(X) or is_sparse(vectors):
+    if is_sparse(vectors):
         known, new = sp.csr_array(vectors), sp.csr_array(X)
     else:
         V = to_numpy(vectors).astype(np.float64)
         unit = np.abs(V).max(axis=0, initial=0.0)
         unit[unit == 0] = 1.0
-        known, new = (np.round(rows / unit, _DIGITS) for rows in (V, to_numpy(X)))
+        known, new = (np.round(rows / unit, _DIGITS) for rows in (V, X.toarray() if is_sparse(X) else to_numpy(X)))
     _, place = distinct_rows(concat_rows(known, new))
     count = int(known.shape[0])
     return np.isin(place[count:], place[:count])

@@ -18,6 +18,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from fewkern.arrays.numerics import column_sizes
 from fewkern.arrays.sampling import row_keys
+from fewkern.core.preparation import Preparation
 from fewkern.core.samples import Samples
 from fewkern.learn.policy import SparsePolicy
 
@@ -57,8 +58,21 @@ class Components:
         out = np.isin(unit, unit[place][np.isin(self.samples.rows, rows)])  # one copy may stand for all
         linear = (self.problem.left_out(self.ridge, self.problem.Y, out) + self.shift)[place]
         X = self.samples.X.copy()
-        X[:, X.shape[1] - linear.shape[1] :] = linear
+        X[:, -linear.shape[1] :] = linear
         return replace(self.samples, X=X)
+
+    def straight(self, preparation: Preparation, X: Host, weights: Host) -> Preparation:
+        """The preparation with a straight line for every prediction, which is in units of the targets.
+
+        A bent one would no longer be linear in the columns: rare classes have long tails.
+        """
+        values, knots, own = preparation.values.copy(), preparation.knots, np.s_[:, -len(self.shift) :]
+        mean = weights @ X[own] / weights.sum()
+        spread = np.sqrt(weights @ (X[own] - mean) ** 2 / weights.sum())
+        constant = knots[0] == knots[-1]
+        values[own] = (knots[own] - mean) / np.where(spread > 0, spread, 1.0)
+        values[:, constant] = 0.0
+        return replace(preparation, values=values)
 
 
 def find_components(samples: Samples, policy: SparsePolicy) -> Components:
@@ -109,7 +123,7 @@ class _Problem:
     def of(cls, samples: Samples) -> _Problem:
         direction = row_keys(np.arange(samples.X.shape[1])).astype(samples.X.dtype) - 0.5
         key = samples.X @ direction
-        order = np.lexsort((*np.transpose(samples.targets), key))
+        order = np.lexsort((*np.asarray(samples.targets).T, key))
         samples, key = samples.take(order), key[order]
         weights, Y = (np.asarray(one, dtype=np.float64) for one in (samples.weights, samples.targets))
         Y = Y - weights @ Y / weights.sum()

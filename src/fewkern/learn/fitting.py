@@ -33,9 +33,9 @@ from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
 from fewkern.learn.batches import Basis, Sums, best_ridge, rows_among, same_basis, sums_before
 from fewkern.learn.compare import Kind
-from fewkern.learn.components import find_components, is_wide
+from fewkern.learn.components import Components, find_components, is_wide
 from fewkern.learn.copies import without_copies
-from fewkern.learn.learner import Learned, Settings, Without, learn, preparation_of
+from fewkern.learn.learner import Learned, Settings, learn, preparation_of
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import with_open_ends
 from fewkern.select.base import novelty, novelty_pvalue, novelty_threshold
@@ -112,7 +112,7 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
         assert isinstance(population, Samples)  # collections are dense
         components = find_components(with_targets(population), policy)
         population, samples = components.samples, components.samples.sample
-    fitted = _fit_dense(estimator, population, samples, None if components is None else components.without)
+    fitted = _fit_dense(estimator, population, samples, components)
     if components is not None:
         fitted = replace(fitted.behind(components.matrix), rows=components.samples)
     _warn_open_end(estimator, fitted.learned, samples.n)
@@ -127,8 +127,10 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
     return fitted
 
 
-def _fit_dense(estimator: Any, population: Population, samples: Samples, without: Without | None = None) -> Fitted:
-    """The learner, on at most ``search_rows`` rows; ``without`` is that of components.
+def _fit_dense(
+    estimator: Any, population: Population, samples: Samples, components: Components | None = None
+) -> Fitted:
+    """The learner, on at most ``search_rows`` rows; ``components`` are what they hold, if not columns.
 
     It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
     another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
@@ -150,7 +152,7 @@ def _fit_dense(estimator: Any, population: Population, samples: Samples, without
     )
     with one_thread():
         with progress(estimator, "growing and moving vectors, by folds", None) as step:
-            found = _learned(some, settings, step, without, _beyond(population, samples, policy))
+            found = _learned(some, settings, step, components, _beyond(population, samples, policy))
         basis = found.basis.in_precision(some.weights.dtype)
         if found.held_out is None:
             held_out = Sums.of(basis, found.ridge, found.samples).left_out(found.samples)
@@ -176,11 +178,15 @@ def _beyond(population: Population, samples: Samples, policy: Policy) -> Samples
 
 
 def _learned(
-    some: Samples, settings: Settings, step: Callable[[int], None], without: Without | None, beyond: Samples | None
+    some: Samples,
+    settings: Settings,
+    step: Callable[[int], None],
+    components: Components | None,
+    beyond: Samples | None,
 ) -> Learned:
     """What the learner finds; on the host alone where the memory of a device is too small."""
     try:
-        return learn(some, settings, step, without, beyond)
+        return learn(some, settings, step, components, beyond)
     except RuntimeError as error:
         if beyond is None or type(error).__name__ != "OutOfMemoryError":
             raise
@@ -190,7 +196,7 @@ def _learned(
             UserWarning,
             stacklevel=6,
         )
-    return learn(some, settings, step, without)
+    return learn(some, settings, step, components)
 
 
 def _sums(population: Population, basis: Basis, alpha: float) -> Sums:

@@ -26,6 +26,7 @@ from fewkern.learn.compare import (
     taught_rows,
     teacher_of,
 )
+from fewkern.learn.components import Components
 from fewkern.learn.copies import copies
 from fewkern.learn.geometry import Geometry, Rows, coefficients, values
 from fewkern.learn.levels import Counts, first_warp, fit_columns, without_names
@@ -35,8 +36,6 @@ from fewkern.learn.preparation import Warp, cut
 from fewkern.learn.start import Start, choose_start, left_out_residuals
 
 Host = np.ndarray[Any, Any]
-Without = Callable[[Host], Samples]
-"""All samples as they look to those who have not seen the targets of some rows of the table."""
 _FOLDS = 5
 # Rows of the rarest class to hold out, over ``judged_rows``.
 _OF_RAREST = 0.05
@@ -84,18 +83,18 @@ def learn(
     samples: Samples,
     settings: Settings,
     step: Callable[[int], None] = lambda _: None,
-    without: Without | None = None,
+    components: Components | None = None,
     beyond: Samples | None = None,
 ) -> Learned:
     """Vectors, metric and ridge for the targets of the samples, which are NumPy arrays.
 
-    Where columns depend on targets, ``without`` gives the samples of a fold. Samples ``beyond``, on a device, move
-    vectors, too, and all moves are made there.
+    ``components`` are what the samples hold, if not columns. Samples ``beyond``, on a device, move vectors, too, and
+    all moves are made there.
     """
     policy = settings.policy
     assert samples.targets is not None
     samples = samples.take(row_order(without_names(samples, settings.levels), samples.targets))
-    rows, units, preparation, warp = _rows(samples, settings.levels, policy)
+    rows, units, preparation, warp = _rows(samples, settings.levels, policy, components)
     if beyond is not None:
         rows = replace(rows, beyond=_rows_beyond(beyond, rows, units, preparation))
     start = replace(choose_start(rows, policy, settings.seed), warp=warp)
@@ -109,9 +108,9 @@ def learn(
         largest = max(size for size in sizes.still if sizes.asked(Kind.STILL, size))
         candidate = still(rows, start, largest, policy)[1]
         return _learned(samples, preparation, rows, candidate, policy)
-    if without is not None and len(folds) > 1:  # with so many rows that one is enough, none of them matters
-        seen = (preparation(_aligned(without(samples.rows[held]), samples).X).astype(np.float64) for _, held in folds)
-        rows = replace(rows, views=tuple(replace(rows, T=T) for T in seen))
+    if components is not None and len(folds) > 1:  # with so many rows that one is enough, none of them matters
+        seen = (_aligned(components.without(samples.rows[held]), samples).X for _, held in folds)
+        rows = replace(rows, views=tuple(replace(rows, T=preparation(X).astype(np.float64)) for X in seen))
     comparison = compare(rows, folds, start, sizes, policy, step)
     key = comparison.choose(settings.leniency)
     found = _learned(samples, preparation, rows, _finish(rows, comparison, key, start, sizes, policy), policy)
@@ -161,13 +160,17 @@ def _standardized(samples: Samples, policy: Policy) -> tuple[Host, Host, tuple[H
     return weights, (Y - mean) / spread, (mean, spread)
 
 
-def _rows(samples: Samples, levels: Counts | None, policy: Policy) -> tuple[Rows, tuple[Host, Host], Preparation, Warp]:
+def _rows(
+    samples: Samples, levels: Counts | None, policy: Policy, components: Components | None = None
+) -> tuple[Rows, tuple[Host, Host], Preparation, Warp]:
     """Prepared rows with targets of mean zero and standard deviation one, and the mean and standard deviation.
 
     Then the preparation, and its warp before anything is learned.
     """
     weights, Y, units = _standardized(samples, policy)
     preparation, scores = fit_columns(samples.X, Y, weights, levels, policy)
+    if components is not None:
+        preparation = components.straight(preparation, samples.X, weights)
     T, places = preparation(samples.X).astype(np.float64), preparation.places(samples.X)
     warp = first_warp(preparation, places, scores, policy)
     rows = Rows(T, Y, weights, linear_axes(T, policy), samples.groups, places if (places >= 0).any() else None, scores)
