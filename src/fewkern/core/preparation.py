@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-
-import numpy as np
+from itertools import accumulate
 
 from fewkern.arrays.blocks import in_blocks
 from fewkern.arrays.namespace import (
@@ -20,6 +19,7 @@ from fewkern.arrays.namespace import (
     move_fields,
     namespace,
     same_place,
+    take_rows,
     to_numpy,
 )
 from fewkern.arrays.numerics import interpolated, looked_up
@@ -69,8 +69,8 @@ class Levels:
     @cached_property
     def starts(self) -> Array:
         """Where every table begins."""
-        lengths = to_numpy(self.counts).astype(np.int64) + BEYOND
-        return asarray_like(np.cumsum(lengths) - lengths, self.counts)
+        lengths = [count + BEYOND for count in to_numpy(self.counts).tolist()]
+        return asarray_like([0, *accumulate(lengths)][: len(lengths)], self.counts, dtype=self.counts.dtype)
 
     def places(self, X: Array) -> Array:
         """Places in ``positions`` of the levels of the rows of ``X``, shape ``(n, e)``."""
@@ -85,18 +85,20 @@ class Levels:
         """Positions ``(n, e)`` of the levels of the rows of ``X``."""
         return looked_up(namespace(X).astype(self.positions, X.dtype), self.places(X))
 
-    def tables(self) -> list[np.ndarray]:
+    def tables(self) -> list[Array]:
         """The table of every prepared column, on the host."""
-        return np.split(to_numpy(self.positions), to_numpy(self.starts)[1:])
+        positions, starts = to_numpy(self.positions), to_numpy(self.starts).tolist()
+        return [positions[start:end] for start, end in zip(starts, [*starts[1:], None])]
 
-    def nearest(self, T: np.ndarray, column: int) -> np.ndarray:
+    def nearest(self, T: Array, column: int) -> Array:
         """The level of a column of the samples that is nearest to every row ``(n, e)`` of positions, on the host."""
-        own = np.flatnonzero(to_numpy(self.columns) == column)
-        count, starts, positions = int(self.counts[own[0]]), to_numpy(self.starts)[own], to_numpy(self.positions)
-        if not count:
-            return np.zeros(len(T))
-        tables = positions[starts + np.arange(count)[:, None]]
-        return np.argmin(np.sum((T[:, None, own] - tables) ** 2, axis=2), axis=1).astype(float)
+        own = [k for k, one in enumerate(to_numpy(self.columns).tolist()) if one == column]
+        tables, xp = self.tables(), namespace(T)
+        levels = xp.stack([tables[k][:-BEYOND] for k in own], axis=1)
+        if not len(levels):
+            return xp.zeros_like(T[:, 0])
+        gaps = xp.stack([T[:, k] for k in own], axis=1)[:, None, :] - levels
+        return xp.astype(xp.argmin(xp.sum(gaps * gaps, axis=2), axis=1), T.dtype)
 
 
 @storable(
@@ -154,20 +156,20 @@ class Preparation:
                 raise ValueError(f"the {name} of a preparation must ascend in every column.")
         if (self.levels is None) != (self.columns is None):
             raise ValueError("a preparation of some columns needs tables for the others.")
-        if self.levels is not None and set(self.sources.tolist()) != set(range(self.n_columns)):
+        if self.levels is not None and set(self.sources) != set(range(self.n_columns)):
             raise ValueError("a preparation needs a map or a table for every column.")
 
     @cached_property
-    def sources(self) -> np.ndarray:
-        """The column of the samples behind every prepared column, on the host."""
+    def sources(self) -> list[int]:
+        """The column of the samples behind every prepared column."""
         if self.levels is None:
-            return np.arange(int(self.knots.shape[1]))
-        return np.concatenate([to_numpy(self.columns), to_numpy(self.levels.columns)])
+            return list(range(int(self.knots.shape[1])))
+        return [*to_numpy(self.columns).tolist(), *to_numpy(self.levels.columns).tolist()]
 
     @property
     def n_columns(self) -> int:
         """Number of columns of the samples."""
-        return int(self.sources.max()) + 1 if len(self.sources) else 0
+        return max(self.sources, default=-1) + 1
 
     @property
     def n_prepared(self) -> int:
@@ -186,10 +188,9 @@ class Preparation:
         if self.levels is None:
             return values
         xp = namespace(values)
-        of = np.zeros((self.n_prepared, self.n_columns))
-        of[np.arange(self.n_prepared), self.sources] = 1.0
-        moved = xp.moveaxis(values, axis, -1)
-        return xp.moveaxis(xp.matmul(moved, asarray_like(of, values, dtype=values.dtype)), -1, axis)
+        each = xp.eye(self.n_columns, dtype=values.dtype, device=device(values))
+        of = take_rows(each, asarray_like(self.sources, values, dtype=xp.int64))
+        return xp.moveaxis(xp.matmul(xp.moveaxis(values, axis, -1), of), -1, axis)
 
     @cached_property
     def pieces(self) -> tuple[Array, Array]:
@@ -259,12 +260,12 @@ class Preparation:
         """
         if self.levels is None:
             return interpolated(T, self.values, self.knots)
-        host = to_numpy(T)
-        out, count = np.empty((len(host), self.n_columns)), int(self.knots.shape[1])
-        out[:, to_numpy(self.columns)] = interpolated(host[:, :count], to_numpy(self.values), to_numpy(self.knots))
-        for column in dict.fromkeys(to_numpy(self.levels.columns).tolist()):
-            out[:, column] = self.levels.nearest(host[:, count:], column)
-        return asarray_like(out, T, dtype=T.dtype)
+        host, xp, count = to_numpy(T), namespace(to_numpy(T)), int(self.knots.shape[1])
+        numbers = interpolated(host[:, :count], to_numpy(self.values), to_numpy(self.knots))
+        columns = {column: numbers[:, k] for k, column in enumerate(self.sources[:count])}
+        for column in dict.fromkeys(self.sources[count:]):
+            columns[column] = self.levels.nearest(host[:, count:], column)
+        return asarray_like(xp.stack([columns[j] for j in range(self.n_columns)], axis=1), T, dtype=T.dtype)
 
     def like(self, X: Array) -> Preparation:
         """The same map with its arrays in the library and on the device of ``X``."""

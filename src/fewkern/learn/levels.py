@@ -24,6 +24,8 @@ Host = np.ndarray[Any, Any]
 Counts = Sequence[int | None]
 # Digits to which levels of equal weight and mean are equal: beyond it is rounding.
 _DIGITS = 9
+# Digits of a position: what is beyond them depends on the order in which levels are added up.
+_POSITION_DIGITS = 12
 # Mean square of the positions of a score below which levels do not differ in it.
 _NOTHING = 1e-9
 
@@ -51,7 +53,7 @@ class Scores:
         for values, places, prior in zip(self.values.T, self.places.T, self.prior):
             mass, sums = (np.bincount(places, each, self.size) for each in (weights, weights * values))
             found += np.where(mass > 0, sums / np.where(mass > 0, mass + prior, 1.0), 0.0)
-        return np.clip(found, -FURTHEST, FURTHEST)
+        return np.round(np.clip(found, -FURTHEST, FURTHEST), _POSITION_DIGITS)
 
     def put(self, T: Host, positions: Host) -> Host:
         """Prepared rows with other positions of their levels; tables are the last columns."""
