@@ -40,10 +40,10 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     n_vectors : int or None, default None
         Number of vectors; None lets rows held out decide.
     max_vectors : int or None, default None
-        Largest number of vectors; None is 300, with ``prefer="accurate"`` 900, as far as the rows allow.
-    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
-        The model of least held-out error; the smallest one that is not clearly worse: by half a standard error of the
-        difference, and by 2% of the gain over a constant, times the relative error, for every halving of the size;
+        Largest number of vectors; None is 300, and up to 1,024 where rows are many.
+    prefer : {"balanced", "sparse"}, default "balanced"
+        The smallest model that is not clearly worse than the one of least held-out error: by half a standard error of
+        the difference, and by 2% of the gain over a constant, times the relative error, for every halving of the size;
         or by three times as much.
     categorical_features : "from_dtype", array-like of names, positions or a mask of columns, or None
         Which columns are categories: by default those that a data frame says are (of the type ``category`` in pandas,
@@ -187,8 +187,8 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
     n_vectors : int or None, default None
         Number of vectors; None lets rows held out decide.
     max_vectors : int or None, default None
-        Largest number of vectors; None is 300, with ``prefer="accurate"`` 900, as far as the rows allow.
-    prefer : {"accurate", "balanced", "sparse"}, default "balanced"
+        Largest number of vectors; None is 300, and up to 1,024 where rows are many.
+    prefer : {"balanced", "sparse"}, default "balanced"
         As in :class:`KernelRegressor`.
     class_weight : dict, "balanced" or None, default None
         Multiplies the weights of the samples of every class.
