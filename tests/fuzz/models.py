@@ -196,7 +196,7 @@ def _learning(model: Any, X: Any) -> dict[str, Callable[[], Any]]:
     if hasattr(model, "explain") and isinstance(X, np.ndarray):
         found["explain"] = lambda: model.explain(X).values
     if hasattr(model, "merge"):
-        y = np.resize(model.classes_, len(X)) if hasattr(model, "classes_") else np.zeros(len(X))
+        y = np.resize(model.classes_, X.shape[0]) if hasattr(model, "classes_") else np.zeros(X.shape[0])
         found |= {
             "merge": lambda: model.merge(model).predict(X),
             "partial_fit": lambda: copy.copy(model).partial_fit(X, y).predict(X),

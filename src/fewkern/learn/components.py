@@ -79,8 +79,8 @@ def find_components(samples: Samples, policy: SparsePolicy) -> Components:
     """The components of all samples.
 
     Units of the columns, strength and singular vectors are those of at most ``SAMPLE_ROWS`` rows; the regressions see
-    all. Cost: some thirty passes of conjugate gradients over the rows and a few for the singular vectors. Memory: two
-    copies of the sparse rows, and ``c`` numbers per row and per column.
+    all. Cost: some eighty regressions on the former, six on the latter, of ten to a hundred passes over the rows each.
+    Memory: about five copies of the sparse rows, and ``c`` numbers per row and per column.
     """
     samples = replace(samples, X=_sorted(samples.X))
     some = _Problem.of(samples.sample)

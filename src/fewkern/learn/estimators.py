@@ -57,7 +57,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     Attributes
     ----------
     expansion_ : GaussianExpansion
-        The fitted function. A KernelExpansion where ``X`` is sparse.
+        The fitted function.
     vectors_, indices_, n_vectors_
         The vectors that are kept, in the units of the columns (of a category, the nearest level's position in
         ``categories_``); the rows of ``X`` that they are, or None if they were
@@ -91,8 +91,11 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
     -----
     Vectors are moved on at most 5,000 rows, settings chosen by at most five folds of them; coefficients come from all
     rows, in blocks. Cost of a fit: some hundred evaluations of the error, each ``4 n (m + p)^2`` flops with ``m``
-    vectors and ``p <= 64`` linear features. Sparse ``X`` is not prepared, and its vectors stay samples. Kernels other
-    than the Gaussian: :class:`FeatureVectorRegressor`.
+    vectors and ``p <= 64`` linear features. Kernels other than the Gaussian: :class:`FeatureVectorRegressor`.
+
+    Sparse ``X`` of at most 256 columns, and one more per target, has the model of its dense copy. Of more columns the
+    model sees 16 leading components and, per target, a ridge regression on all columns; nothing is made dense,
+    ``vectors_`` are in components, and there are neither shares nor importances of columns.
 
     Examples
     --------

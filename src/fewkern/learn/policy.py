@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SparsePolicy:
-    """Sparse rows (section 7)."""
+    """Sparse rows (section 8)."""
 
     dense_columns: int = 256
     """Rows of at most this many columns (and one more per target) have the model of their dense copy. From about 300
@@ -115,7 +115,7 @@ class Policy:
     gap_prior: float = 1.0
     """The same of the move of a gap in a column of numbers."""
     sparse: SparsePolicy = SparsePolicy()
-    """How sparse rows become columns (section 7)."""
+    """How sparse rows become columns (section 8)."""
 
 
 POLICY = Policy()
