@@ -15,7 +15,6 @@ SETS = ("banana", "heart", "waveform", "german", "diabetis", "image")
 MODELS = {
     'KernelClassifier(prefer="sparse")': KernelClassifier(prefer="sparse"),
     "KernelClassifier()": KernelClassifier(),
-    'KernelClassifier(prefer="accurate")': KernelClassifier(prefer="accurate"),
     "ForwardKernelFisher()": ForwardKernelFisher(),
     "DensityClassifier()": DensityClassifier(),
 }

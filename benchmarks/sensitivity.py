@@ -193,7 +193,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--sets", nargs="+", metavar="NAME", help="default: a dozen; with all rows seven")
     parser.add_argument("--splits", type=int, nargs="+", default=[0], metavar="K")
     parser.add_argument("--fields", nargs="+", metavar="NAME", help="default: all numeric ones")
-    parser.add_argument("--prefer", choices=["balanced", "accurate", "sparse"], default="balanced")
+    parser.add_argument("--prefer", choices=["balanced", "sparse"], default="balanced")
     parser.add_argument("--jobs", type=int, default=1, help="processes of one thread; 0 measures in this one")
     parser.add_argument("--limit", type=float, default=TIME_LIMIT_SECONDS, metavar="SECONDS", help="of a fit")
     parser.add_argument("--fresh", action="store_true", help="measure again what was asked for")

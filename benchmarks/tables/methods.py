@@ -286,7 +286,6 @@ class _OneByOne:
 METHODS = {
     "balanced": Method("fewkern, balanced", automatic(), ours=True),
     **({"zero-one": Method("fewkern, 0/1 columns", automatic(raw=False), ours=True)} if RAW_COLUMNS else {}),
-    "accurate": Method("fewkern, accurate", automatic(prefer="accurate"), ours=True),
     "sparse": Method("fewkern, sparse", automatic(prefer="sparse"), ours=True),
     "feature-vectors": Method("fewkern, feature vectors", feature_vectors, ours=True),
     "boosting": Method("HistGradientBoosting", boosting),

@@ -18,11 +18,11 @@ from fewkern.plotting.style import open_frame
 __all__ = ["draw"]
 
 _NAMES = (
-    "balanced", "boosting", "svm", "forest", "chimeraboost", "catboost", "xrfm", "linear", "accurate", "sparse",
+    "balanced", "boosting", "svm", "forest", "chimeraboost", "catboost", "xrfm", "linear", "sparse",
     "zero-one", "lightgbm", "neo-ls-svm", "fastrvm", "feature-vectors",
 )  # fmt: skip
-_COLORS = dict(zip(_NAMES, (*COLORS, "#17becf", "#9edae5", "#555555", "#8c564b", "#999999", "#c49c94", "#aec7e8")))
-_MARKS = dict(zip(_NAMES, "osDdPpv^*hX<>8H"))
+_COLORS = dict(zip(_NAMES, (*COLORS, "#9edae5", "#555555", "#8c564b", "#999999", "#c49c94", "#aec7e8")))
+_MARKS = dict(zip(_NAMES, "osDdPpv^hX<>8H"))
 # Protocols that differ in their training rows; vectors are drawn of the second one where it was run.
 _ROWS = {"1000": "at most 1,000 training rows", "3000": "at most 3,000 training rows", "all": "all training rows"}
 _WHAT = {CLASSES: "mean test error, %", NUMBERS: "mean 100 (1 - R²)"}

@@ -53,4 +53,4 @@ plt.show()
 # %%
 # Learned vectors need not be many: beside a linear part, which the model has in any case, even one vector is about as
 # good as fourteen. A test part of 285 samples cannot tell 2% from 3%, so do not read much into the wiggles.
-# ``prefer="sparse"`` takes a smaller model, and ``prefer="accurate"`` a larger one.
+# ``prefer="sparse"`` takes a smaller model.

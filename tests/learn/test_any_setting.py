@@ -17,7 +17,7 @@ parameters = st.fixed_dictionaries(
     {
         "n_vectors": sizes,
         "max_vectors": sizes,
-        "prefer": st.sampled_from(["accurate", "balanced", "sparse"]),
+        "prefer": st.sampled_from(["balanced", "sparse"]),
         "random_state": st.integers(0, 3),
     }
 )

@@ -83,7 +83,7 @@ def test_the_sign_of_the_targets_and_the_names_of_classes_change_nothing(ring):
 def test_float32_evaluation_is_within_a_thousandth_of_the_spread(ring):
     X = ring[0]
     z = np.sin(2 * X[:, 0]) + X[:, 1] ** 2  # without noise a ridge would go to zero
-    model = KernelRegressor(prefer="accurate").fit(X, z)
+    model = KernelRegressor().fit(X, z)
     assert model.alpha_ >= 1e-6
     short = model.expansion_.in_precision(np.float32)
     difference = np.abs(short(X.astype(np.float32)) - model.expansion_(X)).max()

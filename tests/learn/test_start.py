@@ -69,10 +69,9 @@ def test_the_largest_model_of_samples_only_teaches_unless_asked_for():
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, size=(600, 2))
     y = ((np.floor(X[:, 0]) + np.floor(X[:, 1])) % 2).astype(int)  # 36 squares: nothing short describes them
-    policy = replace(POLICY, still=(20, 60, 300), ladder=(4, 8))
     chosen = {}
-    for prefer in ("balanced", "accurate"):
-        model = KernelClassifier(prefer=prefer)
-        model._policy = policy
-        chosen[prefer] = model.fit(X, y).n_vectors_
-    assert chosen["balanced"] <= 60 < chosen["accurate"]
+    for most in (None, 300):
+        model = KernelClassifier(max_vectors=most)
+        model._policy = replace(POLICY, still=(20, 60), teacher=300, ladder=(4, 8))
+        chosen[most] = model.fit(X, y).n_vectors_
+    assert chosen[None] <= 60 < chosen[300]

@@ -93,7 +93,7 @@ class Fitting:
 
     task: Annotated[Task, typer.Option(help="What to do with the table.")] = "auto"
     model: Annotated[Model, typer.Option(help="Which model of the task; auto is the usual one.")] = "auto"
-    prefer: Annotated[Prefer, typer.Option(help="Size of the model (where it has the choice).")] = "balanced"
+    prefer: Annotated[Prefer, typer.Option(help="Size of the model; kernel has no accurate.")] = "balanced"
     n_vectors: Annotated[int | None, typer.Option(min=1, help="Number of vectors to keep.")] = None
     max_vectors: Annotated[int | None, typer.Option(min=1, help="Largest number of vectors to keep.")] = None
     class_weight: Annotated[

@@ -73,17 +73,16 @@ class Sizes:
 
     still: tuple[int, ...]
     ladder: tuple[int, ...]
-    least: int = 1
-    most: int | None = None
-    """What was asked for. Smaller models are steps towards it, larger ones only teach."""
-    most_still: int | None = None
+    least: int
+    """Smallest model that may be taken; smaller ones are steps towards it."""
+    most_still: int
     """Largest model of samples that may be taken; larger ones only teach."""
 
     @classmethod
     def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
         """The sizes for ``n`` rows; ``fixed`` and ``most`` are the parameters n_vectors and max_vectors."""
         cap = max(1, min(n, int(1.25 * policy.share * n)))
-        still = {min(m, cap) for m in policy.still}
+        still = {min(m, cap) for m in (*policy.still, policy.teacher)}
         if fixed is not None:
             own = (*(m for m in policy.ladder if m < fixed), fixed)
             return cls(tuple(sorted({fixed, *(m for m in still if m > fixed)})), own, fixed, fixed)
@@ -98,7 +97,7 @@ class Sizes:
             ladder.append(top)
         if len(ladder) < 2:  # half as many say whether the error is still falling
             ladder = sorted({max(1, top // 2), top})
-        return cls(tuple(sorted(still)), tuple(ladder), 1, most)
+        return cls(tuple(sorted(still)), tuple(ladder), 1, policy.still[-1] if most is None else most)
 
     def up_to(self, size: int) -> Sizes:
         """The same with a ladder that ends at this size: what one fold lacks is not compared."""
@@ -106,8 +105,7 @@ class Sizes:
 
     def asked(self, kind: Kind, size: int) -> bool:
         """Whether a model of this kind and size may be taken."""
-        bounds = (self.most, self.most_still if kind is Kind.STILL else None)
-        return self.least <= size and all(bound is None or size <= bound for bound in bounds)
+        return self.least <= size and (kind is not Kind.STILL or size <= self.most_still)
 
 
 def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
@@ -310,6 +308,8 @@ class Comparison:
         def allowed(key: Key) -> float:
             halvings = math.log2(best[1] / key[1])
             cost = max(self.policy.tolerance * unit * halvings, proven(key, best))
+            if best[0] is Kind.STILL:
+                cost *= self.policy.samples_price
             return leniency * cost if halvings > 0 else 0.0
 
         inside = [key for key in means if means[key] - least <= allowed(key)]

@@ -27,7 +27,7 @@ from fewkern.core.expansion import KernelExpansion
 from fewkern.core.explanation import Background
 from fewkern.core.gaussians import GaussianBasis, GaussianExpansion, Preparation
 from fewkern.core.kernels import Gaussian, Kernel
-from fewkern.core.path import Path
+from fewkern.core.path import LENIENCY, Path
 from fewkern.core.radial import feature_units
 from fewkern.core.samples import Population, Samples, with_targets
 from fewkern.core.statistics import feature_statistics
@@ -45,10 +45,10 @@ from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty
 
 PARAMETERS = constraints(
     "max_vectors",
-    "prefer",
     "random_state",
     "verbose",
     n_vectors=CONSTRAINTS["max_vectors"],
+    prefer=[StrOptions(set(LENIENCY))],
     categorical_features=["array-like", StrOptions({"from_dtype"}), None],
 )
 """Parameters that both estimators of the learner have, and what they accept."""

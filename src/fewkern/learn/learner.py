@@ -12,6 +12,7 @@ import numpy as np
 from fewkern.arrays.namespace import asarray_like, namespace
 from fewkern.arrays.sampling import grouped_folds, row_order
 from fewkern.core.gaussians import GaussianBasis, Preparation
+from fewkern.core.path import LENIENCY
 from fewkern.core.samples import Samples
 from fewkern.learn.compare import (
     Candidate,
@@ -56,7 +57,7 @@ class Settings:
     @property
     def leniency(self) -> float:
         """How much more than by default a smaller model may lose."""
-        return {"accurate": 0.0, "balanced": 1.0, "sparse": 3.0}[self.prefer]
+        return LENIENCY[self.prefer]
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,6 @@ def learn(
     asked = settings.max_vectors, settings.n_vectors
     most, fixed = (None if count is None else min(count, rows.n) for count in asked)
     sizes = Sizes.of(rows.every.n, rows.Y.shape[1], policy, fixed, most)
-    if sizes.most is None and settings.prefer != "accurate":
-        sizes = replace(sizes, most_still=policy.still[-2])  # the largest one only teaches
     folds = _folds(samples, policy)
     if not folds:
         largest = max(size for size in sizes.still if sizes.asked(Kind.STILL, size))
@@ -203,7 +202,8 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
     n = samples.n
     wanted = policy.judged_rows / n
     if samples.codes is not None:
-        rarest = int(np.bincount(samples.codes, minlength=1).min())
+        counts = np.bincount(samples.codes, minlength=1)
+        rarest = int(counts[counts >= min(_FOLDS, counts.max())].min())  # fewer rows are not in every fold
         wanted = max(wanted, _OF_RAREST * policy.judged_rows / max(rarest, 1))
     count = min(_FOLDS, max(1, math.ceil(_FOLDS * wanted)))
     if samples.groups is not None:

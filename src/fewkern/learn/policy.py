@@ -45,6 +45,8 @@ class Policy:
     """Ridges that are compared, per unit of weight (section 2)."""
     least_ridge: float = 1e-6
     """Least ridge of moved vectors, per unit of weight: coefficients must not cancel (section 3)."""
+    metric_vectors: int = 80
+    """Vectors with which the metric moves, on at least two rows a vector (section 2)."""
     metric_steps: int = 8
     """Steps that move the inverse widths of the columns alone, from the best start (section 2)."""
     metric_gain: float = 0.2
@@ -58,11 +60,11 @@ class Policy:
     """Weight of the linear features beside the Gaussians: the ridge acts on both (section 3)."""
     linear_columns: int = 64
     """Largest number of linear features: above it, the leading principal components (section 3)."""
-    still: tuple[int, ...] = (20, 80, 300, 900)
-    """Sizes of the models whose vectors are samples; the best of them is the teacher (section 4). The last but one is
-    also the size with which the start is chosen, on at least five rows a vector (section 2), and the most that are kept
-    unless a user asks for more: the largest one teaches. Without it the error is a tenth of a point higher on tables
-    and two tenths on small sets."""
+    still: tuple[int, ...] = (20, 80, 300)
+    """Sizes of the models whose vectors are samples (section 4); a user may ask for more."""
+    teacher: int = 900
+    """A larger model of samples, which only teaches (section 4). Without it the error is a tenth of a point higher on
+    tables and two tenths on small sets."""
     ladder: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
     """Sizes of the models whose vectors are moved; they go on doubling as long as there are ``rows_per_vector`` rows
     for each (section 4)."""
@@ -97,6 +99,9 @@ class Policy:
     stiffness: float = 1.0
     """Strength of the prior on the slopes of a warp: errors of one standard deviation per squared logarithm (section
     3). 0.1, 1 and 3 differ by less than the noise."""
+    samples_price: float = 2.0
+    """What a smaller model may lose to a model of samples, over what it may lose to others (section 5): many samples
+    with a strong ridge are a constant, and say no more than a few vectors."""
     tolerance: float = 0.02
     """What a model of half the size may lose (section 5): this share of the best model's gain over a constant, times
     its error over that of the constant. So clean tables stay clean, and weak signals are kept."""

@@ -79,7 +79,7 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
             error, ridge = choose_ridge(rows, candidate.at(vectors), policy.ridges)
             found.append((error, replace(candidate, ridge=ridge)))
     best = min(found, key=lambda pair: pair[0])[1]
-    geometry, _ = best.geometry(rows, min(policy.still[1], rows.n // 2))
+    geometry, _ = best.geometry(rows, min(policy.metric_vectors, rows.n // 2))
     moved = move(rows, geometry, policy.metric_steps, policy, still=True)
     before, after = (choose_ridge(rows, one, policy.ridges)[0] for one in (geometry, moved))
     return replace(best, log_scales=moved.log_scales) if after < (1.0 - policy.metric_gain) * before else best

@@ -27,7 +27,7 @@ from fewkern.select.uncertainty import calibrate
 # The start has 60 vectors: with 1,000 rows and 100 vectors the areas under the curve (ten tables of ``python -m
 # benchmarks suspects``) are the same within 0.002, in 1.25 times the time. The model has 200: with 100 the areas
 # are 0.001 lower and with 300 0.001 higher, in 1.3 times the time; on five tables with numbers 0.008 and 0.005.
-_QUICK = replace(POLICY, start_rows=600, still=(60, 200), trees=8, scales=(0.3, 0.6, 1.2))
+_QUICK = replace(POLICY, start_rows=600, still=(60, 200), metric_vectors=200, trees=8, scales=(0.3, 0.6, 1.2))
 # Numbers with at most this many different values, all of them whole, are taken for classes.
 _MOST_CLASSES = 20
 

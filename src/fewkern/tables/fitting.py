@@ -104,7 +104,7 @@ def fit_job(job: Job, parts: FrameParts | None = None, lacking: int = 0) -> Fitt
     notes += why + contradiction(judgement, error)
     if getattr(path_of(found.estimator), "open_end", False):
         falling = "the error was still falling at the budget of vectors"
-        notes.append(f"{falling}: prefer='accurate' or a larger max_vectors may help")
+        notes.append(f"{falling}: a larger max_vectors may help")
     said = (*job.notes, *found.encoder.notes_, *notes)
     return replace(found, held_out=held_out, judgement=judgement, notes=said)
 

@@ -59,7 +59,7 @@ class TableModel(Predicting, BaseEstimator):
         "kernel", "fvs" (regress); "pca", "embedding", "margins", "soft-margins" (reduce; all but the first look at the
         target); "forward", "parzen", "reduced", "orthogonal" (density).
     prefer : {"balanced", "accurate", "sparse"}, default "balanced"
-        The size of the model, see :class:`KernelRegressor`.
+        The size of the model, see :class:`KernelRegressor`; "accurate" is for the other models that have the choice.
     n_vectors : int or None, default None
         Number of vectors to keep; None lets the model decide.
     max_vectors : int or None, default None
