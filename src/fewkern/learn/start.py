@@ -29,6 +29,9 @@ _ROWS_PER_PIVOT, _PIVOT_ROWS = 4, 400
 _CHANCE = 0.3
 # What is less than this share of the whole may be rounding: it chooses nothing, whatever the processor.
 ROUNDING = 1e-9
+# Most by which the inverse width of a column is multiplied where metrics move: the steps have no bound, and rows that
+# agree in a column would be told apart from all others by an exact match.
+_MOST_NARROWED = 10.0
 # Candidates in a block, and the share of its residual that one keeps which the others of its block do not explain.
 _PIVOTS_PER_BLOCK, _UNEXPLAINED = 16, 0.5
 
@@ -81,6 +84,7 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
     best = min(found, key=lambda pair: pair[0])[1]
     geometry, _ = best.geometry(rows, min(policy.metric_vectors, rows.n // 2))
     moved = move(rows, geometry, policy.metric_steps, policy, still=True)
+    moved = replace(moved, log_scales=np.minimum(moved.log_scales, best.log_scales + math.log(_MOST_NARROWED)))
     before, after = (choose_ridge(rows, one, policy.ridges)[0] for one in (geometry, moved))
     return replace(best, log_scales=moved.log_scales) if after < (1.0 - policy.metric_gain) * before else best
 
