@@ -33,15 +33,16 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
 
     with a monotone map :math:`t` of every column, a few vectors :math:`v_j` with widths :math:`1 / s_j` of their own, a
     learned metric :math:`A` and a linear part. Everything is chosen by the error on rows that are held out: whether the
-    vectors are samples, imitate a larger model, or are moved by the gradient of the leave-one-out error, and how many
-    they are.
+    vectors are samples, imitate a larger model, or are moved by the gradient of a cross-validation error, and how many
+    they are. ``X`` may have categories and gaps; nothing has to be encoded, filled or scaled first.
 
     Parameters
     ----------
     n_vectors : int or None, default None
         Number of vectors; None lets rows held out decide.
     max_vectors : int or None, default None
-        Largest number of vectors; None is 300, and up to 1,024 where rows are many.
+        Largest number of vectors. None is 300 samples, or as many moved vectors as rows pay for: 256, and where there
+        are 20 rows for each, up to 1,024.
     prefer : {"balanced", "sparse"}, default "balanced"
         The smallest model that is not clearly worse than the one of least held-out error: by half a standard error of
         the difference, and by 2% of the gain over a constant, times the relative error, for every halving of the size;
@@ -61,8 +62,7 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
         The fitted function.
     vectors_, indices_, n_vectors_
         The vectors that are kept, in the units of the columns (of a category, the nearest level's position in
-        ``categories_``); the rows of ``X`` that they are, or None if they were
-        moved; their number.
+        ``categories_``); the rows of ``X`` that they are, or None if they were moved; their number.
     origin_ : {"samples", "distilled", "moved", "given"}
         What the vectors are: samples, moved to imitate a model on more samples, moved by the targets, or given.
     categories_ : list or None
@@ -90,13 +90,22 @@ class KernelRegressor(IntervalRegressor, RegressorMixin, LearningEstimator):
 
     Notes
     -----
-    Vectors are moved on at most 5,000 rows, settings chosen by at most five folds of them; coefficients come from all
-    rows, in blocks. Cost of a fit: some hundred evaluations of the error, each ``4 n (m + p)^2`` flops with ``m``
-    vectors and ``p <= 64`` linear features. Kernels other than the Gaussian: :class:`FeatureVectorRegressor`.
+    Rows: at most 20,000 move the vectors, in memory; 1,000,000 on a device, where torch tensors are moved in double
+    precision. Coefficients come from all rows, in blocks. A fifth of the rows that move vectors is held out to compare
+    models, in up to five folds.
+
+    Cost of a fit: some hundred evaluations of the error. With ``m`` vectors and ``p <= 64`` linear features one takes
+    ``6 n (m + p)^2`` flops where it leaves out every row, and ``n (m + p)^2`` from ten rows a feature on (generalized
+    cross-validation). It grows with at most 20,000 rows; each further row adds its part of the sums.
+
+    Memory: the rows that move vectors, in double precision, a few times; a few matrices of ``n (m + p)`` numbers where
+    ``n < 10 (m + p)``; else blocks of rows. No matrix of all rows and all vectors is formed.
 
     Sparse ``X`` of at most 256 columns, and one more per target, has the model of its dense copy. Of more columns the
     model sees 16 leading components and, per target, a ridge regression on all columns; nothing is made dense,
     ``vectors_`` are in components, and there are neither shares nor importances of columns.
+
+    Kernels other than the Gaussian: :class:`FeatureVectorRegressor`.
 
     Examples
     --------
@@ -188,7 +197,8 @@ class KernelClassifier(ScoringClassifier, LearningEstimator):
     n_vectors : int or None, default None
         Number of vectors; None lets rows held out decide.
     max_vectors : int or None, default None
-        Largest number of vectors; None is 300, and up to 1,024 where rows are many.
+        Largest number of vectors. None is 300 samples, or as many moved vectors as rows pay for: 256, and where there
+        are 20 rows for each, up to 1,024.
     prefer : {"balanced", "sparse"}, default "balanced"
         As in :class:`KernelRegressor`.
     class_weight : dict, "balanced" or None, default None

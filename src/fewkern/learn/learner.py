@@ -201,7 +201,8 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
     n = samples.n
     wanted = policy.judge.rows / n
     if samples.codes is not None:
-        rarest = int(np.bincount(samples.codes, minlength=1).min())
+        counts = np.bincount(samples.codes, minlength=1)
+        rarest = int(counts[counts >= min(policy.judge.folds, counts.max())].min())  # fewer rows are not in every fold
         wanted = max(wanted, policy.judge.of_rarest * policy.judge.rows / max(rarest, 1))
     count = min(policy.judge.folds, max(1, math.ceil(policy.judge.folds * wanted)))
     if samples.groups is not None:
