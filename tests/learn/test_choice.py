@@ -20,36 +20,42 @@ def comparison(errors, noise=0.0, variance=1.0):
     return Comparison(POLICY, np.arange(N), np.ones(N), np.zeros(N, int), {}, predicted, found, variance)
 
 
-def still(**sizes):
-    return {(Kind.STILL, int(name[1:])): error for name, error in sizes.items()}
+def models(kind=Kind.DISTILLED, **sizes):
+    return {(kind, int(name[1:])): error for name, error in sizes.items()}
 
 
 @pytest.mark.parametrize(("loss", "size"), [(0.9, 40), (1.1, 80)])
 def test_a_halving_may_cost_a_share_of_gain_times_error(loss, size):
     """The best one has an error of .5: a gain of .5, so that .25 times the tolerance may be lost, or 1e-3 more."""
     step = loss * POLICY.tolerance * (0.25 + 1e-3)
-    assert comparison(still(m80=0.5, m40=0.5 + step)).choose(1.0) == (Kind.STILL, size)
+    assert comparison(models(m80=0.5, m40=0.5 + step)).choose(1.0) == (Kind.DISTILLED, size)
+
+
+@pytest.mark.parametrize(("loss", "size"), [(0.9, 40), (1.1, 80)])
+def test_many_samples_must_be_clearly_better(loss, size):
+    step = loss * POLICY.samples_price * POLICY.tolerance * (0.25 + 1e-3)
+    assert comparison(models(Kind.STILL, m80=0.5, m40=0.5 + step)).choose(1.0) == (Kind.STILL, size)
 
 
 def test_a_weak_signal_is_not_given_up():
     """Of a signal of two hundredths no more than the share and the least error are lost."""
-    assert comparison(still(m80=0.98, m4=0.99)).choose(1.0) == (Kind.STILL, 80)
+    assert comparison(models(m80=0.98, m4=0.99)).choose(1.0) == (Kind.DISTILLED, 80)
 
 
 def test_what_prefer_means():
     losses = {0.0: 80, 1.0: 40, 2.0: 20}
     step = POLICY.tolerance * (0.25 + 1e-3)
-    found = comparison(still(m80=0.5, m40=0.5 + 0.9 * step, m20=0.5 + 3 * step))
+    found = comparison(models(m80=0.5, m40=0.5 + 0.9 * step, m20=0.5 + 3 * step))
     for leniency, size in losses.items():
-        assert found.choose(leniency) == (Kind.STILL, size)
+        assert found.choose(leniency) == (Kind.DISTILLED, size)
 
 
 def test_a_larger_model_must_prove_itself():
-    errors = still(m80=0.5, m40=0.55)
-    assert comparison(errors).choose(1.0) == (Kind.STILL, 80)
+    errors = models(m80=0.5, m40=0.55)
+    assert comparison(errors).choose(1.0) == (Kind.DISTILLED, 80)
     # the standard error of a difference of two waves is noise times the root of 2 / N
-    assert comparison(errors, noise=1.1 * 0.05 / POLICY.proof / np.sqrt(2 / N)).choose(1.0) == (Kind.STILL, 40)
-    assert comparison(errors, noise=0.8 * 0.05 / POLICY.proof / np.sqrt(2 / N)).choose(1.0) == (Kind.STILL, 80)
+    assert comparison(errors, noise=1.1 * 0.05 / POLICY.proof / np.sqrt(2 / N)).choose(1.0) == (Kind.DISTILLED, 40)
+    assert comparison(errors, noise=0.8 * 0.05 / POLICY.proof / np.sqrt(2 / N)).choose(1.0) == (Kind.DISTILLED, 80)
 
 
 def test_vectors_moved_by_the_labels_must_prove_themselves():
@@ -59,7 +65,7 @@ def test_vectors_moved_by_the_labels_must_prove_themselves():
 
 
 def test_values_held_out_are_of_candidates_that_other_rows_chose():
-    found = comparison(still(m80=0.5, m40=0.9))
+    found = comparison(models(m80=0.5, m40=0.9))
     rows, values = found.held_out(1.0)
     assert rows.tolist() == list(range(N))
     assert (values == 80).all()

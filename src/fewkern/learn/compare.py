@@ -308,6 +308,8 @@ class Comparison:
         def allowed(key: Key) -> float:
             halvings = math.log2(best[1] / key[1])
             cost = max(self.policy.tolerance * unit * halvings, proven(key, best))
+            if best[0] is Kind.STILL:
+                cost *= self.policy.samples_price
             return leniency * cost if halvings > 0 else 0.0
 
         inside = [key for key in means if means[key] - least <= allowed(key)]

@@ -202,7 +202,8 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
     n = samples.n
     wanted = policy.judged_rows / n
     if samples.codes is not None:
-        rarest = int(np.bincount(samples.codes, minlength=1).min())
+        counts = np.bincount(samples.codes, minlength=1)
+        rarest = int(counts[counts >= min(_FOLDS, counts.max())].min())  # fewer rows are not in every fold
         wanted = max(wanted, _OF_RAREST * policy.judged_rows / max(rarest, 1))
     count = min(_FOLDS, max(1, math.ceil(_FOLDS * wanted)))
     if samples.groups is not None:

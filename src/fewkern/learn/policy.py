@@ -99,6 +99,9 @@ class Policy:
     stiffness: float = 1.0
     """Strength of the prior on the slopes of a warp: errors of one standard deviation per squared logarithm (section
     3). 0.1, 1 and 3 differ by less than the noise."""
+    samples_price: float = 2.0
+    """What a smaller model may lose to a model of samples, over what it may lose to others (section 5): many samples
+    with a strong ridge are a constant, and say no more than a few vectors."""
     tolerance: float = 0.02
     """What a model of half the size may lose (section 5): this share of the best model's gain over a constant, times
     its error over that of the constant. So clean tables stay clean, and weak signals are kept."""
