@@ -30,7 +30,7 @@ def learner(which, *ridges):
     """For the classes (1) or the numbers (2) of the table; with one ridge there is none to choose."""
     model = KernelClassifier() if which == 1 else KernelRegressor()
     if ridges:
-        model._policy = replace(POLICY, ridges=ridges)
+        model._policy = replace(POLICY, start=replace(POLICY.start, ridges=ridges))
     return model
 
 
@@ -58,9 +58,9 @@ def test_batches_give_the_model_of_one_fit_on_all_rows(table, basis, which):
 def test_the_ridge_of_a_given_basis_is_chosen_on_the_first_batch(table, basis):
     X, _, t = table
     model = in_batches(learner(2), X, t, (300,), basis=basis)
-    ridges = tuple(300 * ridge for ridge in POLICY.ridges)
+    ridges = tuple(300 * ridge for ridge in POLICY.start.ridges)
     errors = [path.error[-1] for path in loo_paths(basis.features(X[:300]), t[:300, None], ridges)]
-    assert model.alpha_ == POLICY.ridges[int(np.argmin(errors))]
+    assert model.alpha_ == POLICY.start.ridges[int(np.argmin(errors))]
 
 
 def test_the_first_batch_chooses_what_stays(table):

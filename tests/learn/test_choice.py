@@ -27,13 +27,13 @@ def models(kind=Kind.DISTILLED, **sizes):
 @pytest.mark.parametrize(("loss", "size"), [(0.9, 40), (1.1, 80)])
 def test_a_halving_may_cost_a_share_of_gain_times_error(loss, size):
     """The best one has an error of .5: a gain of .5, so that .25 times the tolerance may be lost, or 1e-3 more."""
-    step = loss * POLICY.tolerance * (0.25 + 1e-3)
+    step = loss * POLICY.judge.tolerance * (0.25 + 1e-3)
     assert comparison(models(m80=0.5, m40=0.5 + step)).choose(1.0) == (Kind.DISTILLED, size)
 
 
 @pytest.mark.parametrize(("loss", "size"), [(0.9, 40), (1.1, 80)])
 def test_many_samples_must_be_clearly_better(loss, size):
-    step = loss * POLICY.samples_price * POLICY.tolerance * (0.25 + 1e-3)
+    step = loss * POLICY.judge.samples_price * POLICY.judge.tolerance * (0.25 + 1e-3)
     assert comparison(models(Kind.STILL, m80=0.5, m40=0.5 + step)).choose(1.0) == (Kind.STILL, size)
 
 
@@ -44,7 +44,7 @@ def test_a_weak_signal_is_not_given_up():
 
 def test_what_prefer_means():
     losses = {0.0: 80, 1.0: 40, 2.0: 20}
-    step = POLICY.tolerance * (0.25 + 1e-3)
+    step = POLICY.judge.tolerance * (0.25 + 1e-3)
     found = comparison(models(m80=0.5, m40=0.5 + 0.9 * step, m20=0.5 + 3 * step))
     for leniency, size in losses.items():
         assert found.choose(leniency) == (Kind.DISTILLED, size)
@@ -54,14 +54,14 @@ def test_a_larger_model_must_prove_itself():
     errors = models(m80=0.5, m40=0.55)
     assert comparison(errors).choose(1.0) == (Kind.DISTILLED, 80)
     # the standard error of a difference of two waves is noise times the root of 2 / N
-    assert comparison(errors, noise=1.1 * 0.05 / POLICY.proof / np.sqrt(2 / N)).choose(1.0) == (Kind.DISTILLED, 40)
-    assert comparison(errors, noise=0.8 * 0.05 / POLICY.proof / np.sqrt(2 / N)).choose(1.0) == (Kind.DISTILLED, 80)
+    assert comparison(errors, noise=1.1 * 0.05 / POLICY.judge.proof / np.sqrt(2 / N)).choose(1.0) == (Kind.DISTILLED, 40)
+    assert comparison(errors, noise=0.8 * 0.05 / POLICY.judge.proof / np.sqrt(2 / N)).choose(1.0) == (Kind.DISTILLED, 80)
 
 
 def test_vectors_moved_by_the_labels_must_prove_themselves():
     errors = {(Kind.MOVED, 8): 0.5, (Kind.DISTILLED, 8): 0.55}
     assert comparison(errors).choose(1.0) == (Kind.MOVED, 8)
-    assert comparison(errors, noise=3 * 0.05 / POLICY.proof / np.sqrt(2 / N)).choose(0.0) == (Kind.DISTILLED, 8)
+    assert comparison(errors, noise=3 * 0.05 / POLICY.judge.proof / np.sqrt(2 / N)).choose(0.0) == (Kind.DISTILLED, 8)
 
 
 def test_values_held_out_are_of_candidates_that_other_rows_chose():

@@ -151,7 +151,7 @@ def test_predictions_are_those_of_regressions_on_other_folds(news):
 
 
 def test_rows_held_out_are_in_no_regression(news):
-    task = _Problem.of(problem(*news))
+    task = _Problem.of(problem(*news), POLICY.sparse)
     out = np.arange(task.n) % 5 == 0
     lies = np.where(out[:, None], -9.0 * task.Y, task.Y)
     np.testing.assert_array_equal(task.left_out(50.0, lies, out), task.left_out(50.0, task.Y, out))
@@ -172,14 +172,14 @@ def test_folds_of_the_learner_have_components_of_their_own(news, monkeypatch):
 
 def test_equal_rows_and_groups_share_a_fold_and_classes_are_dealt_out(news):
     X, y = news
-    task = _Problem.of(problem(sp.vstack([X, X[:50]]).tocsr(), np.r_[y, y[:50]]))
+    task = _Problem.of(problem(sp.vstack([X, X[:50]]).tocsr(), np.r_[y, y[:50]]), POLICY.sparse)
     fold = task.fold[task.place]
     np.testing.assert_array_equal(fold[-50:], fold[:50])
     counts = np.array([np.bincount(fold[:700][y == c], minlength=5) for c in range(3)])
     assert (counts.max(axis=1) - counts.min(axis=1) <= 25).all()
     groups = np.arange(700) // 7
     grouped = class_targets(Samples.of(X, codes=y, n_classes=3, groups=groups))
-    task = _Problem.of(grouped)
+    task = _Problem.of(grouped, POLICY.sparse)
     fold = task.fold[task.place]
     assert all(len(np.unique(fold[groups == g])) == 1 for g in range(100))
 

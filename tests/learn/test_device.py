@@ -15,7 +15,11 @@ from tests.learn.test_objective import own_spectrum, problem
 torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'fewkern[gpu]')")
 pytestmark = pytest.mark.torch
 
-FEW = replace(POLICY, ladder=(4, 8), still=(20, 40), still_rows=200, device_rows=1500)
+FEW = replace(
+    POLICY,
+    candidates=replace(POLICY.candidates, ladder=(4, 8), still=(20, 40)),
+    rows=replace(POLICY.rows, still=200, device=1500),
+)
 
 
 def there(rows):

@@ -24,7 +24,7 @@ def taught(which, X, y, model=None, **given):
     """On the vectors and with the ridge of another model."""
     made = KernelClassifier() if which == 1 else KernelRegressor()
     if model is not None:
-        made._policy = replace(POLICY, ridges=(model.alpha_,))
+        made._policy = replace(POLICY, start=replace(POLICY.start, ridges=(model.alpha_,)))
         given["basis"] = model.basis_
     return made.partial_fit(X, y, **given)
 

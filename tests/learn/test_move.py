@@ -9,7 +9,7 @@ from fewkern.learn import compare as comparing
 from fewkern.learn.compare import Kind, Sizes, teacher_of
 from fewkern.learn.geometry import Rows, coefficients
 from fewkern.learn.learner import linear_axes
-from fewkern.learn.moves import move
+from fewkern.learn.moves import Search, move
 from fewkern.learn.objective import objective
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
@@ -22,7 +22,7 @@ def test_a_search_ends_half_way_where_rows_held_out_see_no_gain():
     start, judged = choose_start(rows, POLICY, 0).geometry(rows, 6)[0], []
 
     def moved(promising):
-        found = move(rows, start, 8, POLICY, tol=0.0, promising=lambda half: judged.append(half) or promising)
+        found = move(rows, start, Search(8, 0.0, lambda half: judged.append(half) or promising), POLICY)
         return objective(rows, found, POLICY)[0]
 
     ended, went_on = moved(False), moved(True)
@@ -45,7 +45,7 @@ def test_steps_are_taken_in_units_of_the_metric(factor):
         log_scales=start.log_scales - np.log(factor),
         directions=start.directions / factor,
     )
-    found, scaled = move(rows, start, 8, POLICY, tol=0.0), move(scaled_rows, scaled_start, 8, POLICY, tol=0.0)
+    found, scaled = move(rows, start, Search(8, 0.0), POLICY), move(scaled_rows, scaled_start, Search(8, 0.0), POLICY)
     assert np.abs(found.vectors - start.vectors).max() > 0.1
     np.testing.assert_allclose(scaled.vectors / factor, found.vectors, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(scaled.directions * factor, found.directions, rtol=1e-5, atol=1e-6)
@@ -67,9 +67,9 @@ def test_a_rung_is_left_half_way_where_it_has_not_reached_the_least_error(monkey
     rows = Rows(T, (Y - Y.mean()) / Y.std(), np.ones(200), 0.3 * np.eye(2))
     error, asked = {4: 0.5, 20: 0.4, 32: 0.2, 64: 0.3}, []
 
-    def stay(rows, geometry, steps, policy, tol=0.0, promising=None):
-        if promising is not None:  # a rung; distilled vectors have no such question
-            asked.append((geometry.size, promising(geometry)))
+    def stay(rows, geometry, search, policy):
+        if search.least_gain is None:  # a rung; distilled vectors have no such question
+            asked.append((geometry.size, search.promising(geometry)))
         return geometry
 
     monkeypatch.setattr(comparing, "move", stay)
@@ -92,7 +92,7 @@ def test_directions_are_the_leading_ones_of_the_gradients_of_the_function():
     steps = 1e-5 * np.eye(5)
     gradients = np.concatenate([(values(T + step) - values(T - step)).T[:, :, None] for step in steps], axis=2) / 2e-5
     strengths, axes = np.linalg.eigh(np.einsum("cni,cnj->ij", gradients, gradients))
-    count = POLICY.directions
+    count = POLICY.candidates.directions
     found = comparing.with_directions(rows, geometry, POLICY, rng).directions
     expected = axes[:, -count:] * np.sqrt(strengths[-count:] / strengths[-1])
     unit = np.linalg.norm(found, axis=0).max()

@@ -15,7 +15,13 @@ from fewkern.learn.start import ridge_errors
 from tests.oracles import fvs
 
 LEAST = 1e-3
-STEERED = replace(POLICY, least_ridge=LEAST)
+
+
+def with_least_ridge(ridge):
+    return replace(POLICY, model=replace(POLICY.model, least_ridge=ridge))
+
+
+STEERED = with_least_ridge(LEAST)
 AXES = 0.3 * np.eye(4)[:, [0, 1, 3]]
 PARTS = ["vectors", "log_scales", "log_widths", "directions", "log_ridge", "parameters"]
 # Groups of one, of several sizes, and one with more rows than there are features.
@@ -107,7 +113,7 @@ def test_value_is_the_error_of_refits(outputs, weighted):
     rows, geometry = problem(outputs, weighted)
     ridge = (LEAST + 0.01) * rows.weights.sum()
     expected = refitted(rows, geometry, ridge, np.arange(rows.n))
-    prior = POLICY.stiffness * outputs / rows.n * np.sum(geometry.warp.parameters**2)
+    prior = POLICY.model.stiffness * outputs / rows.n * np.sum(geometry.warp.parameters**2)
     assert objective(rows, geometry, STEERED)[0] == pytest.approx(expected + prior, rel=1e-10)
     plain = replace(geometry, warp=None)
     expected = refitted(rows, plain, ridge, np.arange(rows.n))
@@ -144,7 +150,7 @@ def test_the_generalized_error_is_that_of_the_mean_leverage(outputs, weighted):
     H = (root * Z) @ np.linalg.solve((root * Z).T @ (root * Z) + penalty, (root * Z).T)
     residual = root * rows.Y - H @ (root * rows.Y)
     expected = np.sum(residual**2) / rows.weights.sum() / (1 - np.trace(H) / rows.n) ** 2
-    prior = POLICY.stiffness * outputs / rows.n * np.sum(geometry.warp.parameters**2)
+    prior = POLICY.model.stiffness * outputs / rows.n * np.sum(geometry.warp.parameters**2)
     assert objective(rows, geometry, STEERED, spectrum)[0] == pytest.approx(expected + prior, rel=1e-9)
 
 
@@ -190,7 +196,7 @@ def test_gradient_where_leverages_are_at_their_bound(name):
     leverages = np.diag(H @ np.linalg.pinv(H))
     assert (leverages > 0.98).any()
     assert (leverages < 0.98).any()
-    assert_gradient(rows, geometry, name, replace(POLICY, least_ridge=1e-8), tolerance=1e-4)
+    assert_gradient(rows, geometry, name, with_least_ridge(1e-8), tolerance=1e-4)
 
 
 def test_without_directions_there_is_nothing_to_turn():
@@ -229,18 +235,19 @@ def assert_gradient(rows, geometry, name, policy=STEERED, tolerance=1e-6, step=1
 def test_errors_of_ridges_are_those_of_refits_without_the_row_or_its_group(outputs, weighted, groups):
     rows, geometry = problem(outputs, weighted)
     ridges, own = (0.3, 3.0), np.arange(rows.n) if groups is None else groups
-    for ridge, error in zip(ridges, ridge_errors(replace(rows, groups=groups), geometry, ridges), strict=True):
+    policy = replace(POLICY, start=replace(POLICY.start, ridges=ridges))
+    for ridge, error in zip(ridges, ridge_errors(replace(rows, groups=groups), geometry, policy), strict=True):
         expected = refitted(rows, geometry, ridge * rows.weights.sum(), own)
         assert error == pytest.approx(expected, rel=1e-8)
 
 
 def test_the_ridge_is_per_unit_of_weight_and_has_a_floor():
     rows, geometry = problem()
-    none, floored = replace(POLICY, least_ridge=0.0), replace(geometry, log_ridge=math.log(LEAST))
+    none, floored = with_least_ridge(0.0), replace(geometry, log_ridge=math.log(LEAST))
     heavy = replace(rows, weights=10 * rows.weights)
     value = objective(rows, geometry, STEERED)[0]
     assert objective(heavy, geometry, STEERED)[0] == pytest.approx(value, rel=1e-10)
-    np.testing.assert_allclose(ridge_errors(heavy, geometry, (0.1,)), ridge_errors(rows, geometry, (0.1,)), rtol=1e-10)
+    np.testing.assert_allclose(ridge_errors(heavy, geometry, POLICY), ridge_errors(rows, geometry, POLICY), rtol=1e-10)
     # what the floor adds can be said by the ridge itself; without a ridge the floor is left
     other = replace(geometry, log_ridge=math.log(0.01 + LEAST))
     assert objective(rows, other, none)[0] == pytest.approx(value, rel=1e-10)

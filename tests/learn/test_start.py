@@ -59,7 +59,7 @@ def test_more_rows_than_the_search_takes_lose_nothing():
     X = rng.normal(size=(3000, 2))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=3000)
     model = KernelRegressor()
-    model._policy = replace(POLICY, search_rows=300, judged_rows=60)
+    model._policy = replace(POLICY, rows=replace(POLICY.rows, search=300), judge=replace(POLICY.judge, rows=60))
     assert model.fit(X, y).score(X, y) > 0.95
     samples = Samples.of(X[:300], targets=y[:300, None])
     assert [(len(fitted), len(held)) for fitted, held in folds_of(samples, model._policy)] == [(240, 60)]
@@ -72,6 +72,7 @@ def test_the_largest_model_of_samples_only_teaches_unless_asked_for():
     chosen = {}
     for most in (None, 300):
         model = KernelClassifier(max_vectors=most)
-        model._policy = replace(POLICY, still=(20, 60), teacher=300, ladder=(4, 8))
+        few = replace(POLICY.candidates, still=(20, 60), teacher=300, ladder=(4, 8))
+        model._policy = replace(POLICY, candidates=few)
         chosen[most] = model.fit(X, y).n_vectors_
     assert chosen[None] <= 60 < chosen[300]

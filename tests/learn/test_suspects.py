@@ -1,5 +1,7 @@
 """Rows that are hard to believe: exact predictions without them, and planted errors found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from fewkern import suspects
 from fewkern.learn import suspects as module
 from fewkern.learn.geometry import Rows, features
+from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, left_out_residuals
 
 
@@ -34,7 +37,8 @@ def test_residuals_are_those_of_models_fitted_without_the_row_or_its_group(units
     groups = units if len(np.unique(units)) < 60 else None
     rows = Rows(T, Y - Y.mean(axis=0), np.ones(60), 0.3 * np.eye(3), groups)
     geometry = Start(np.zeros(3), 1e-3, 0).at(T[:10])
-    ridge, residuals = left_out_residuals(rows, geometry, (1e-1, 1e-3))
+    policy = replace(POLICY, start=replace(POLICY.start, ridges=(1e-1, 1e-3)))
+    ridge, residuals = left_out_residuals(rows, geometry, policy)
     assert ridge == 1e-1  # the targets are noise
     for unit in np.unique(units):
         out = units == unit

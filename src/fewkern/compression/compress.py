@@ -285,7 +285,11 @@ def compress(
         return Pipeline([*before, (name, short)])
     long = teacher(model)
     samples, fresh = _samples(model, long, X), None if X_new is None else _samples(model, long, X_new)
-    most = min(2 * POLICY.ladder[-1], int(samples.shape[0])) if long.vectors is None else int(long.vectors.shape[0])
+    most = (
+        min(2 * POLICY.candidates.ladder[-1], int(samples.shape[0]))
+        if long.vectors is None
+        else int(long.vectors.shape[0])
+    )
     sizes = ladder(max(1, most // 2)) if n_vectors is None else (min(int(n_vectors), most),)
     goal = Goal(sizes, tolerance, int(model.classes_.shape[0]) if is_classifier(model) else 0)
     follow: Any = shown("compress: moving vectors", len(sizes)) if verbose else nullcontext(lambda _: None)

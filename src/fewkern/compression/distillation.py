@@ -25,7 +25,7 @@ from fewkern.core.path import smallest_within
 from fewkern.core.scores import ClassScores, class_values
 from fewkern.learn.geometry import Rows, coefficients
 from fewkern.learn.learner import linear_axes
-from fewkern.learn.moves import move
+from fewkern.learn.moves import Search, move
 from fewkern.learn.policy import POLICY
 from fewkern.learn.start import Start, choose_start
 
@@ -140,7 +140,7 @@ class Goal:
 
 def ladder(most: int) -> tuple[int, ...]:
     """Sizes to be compared: the learner's, then doubled, up to ``most``."""
-    sizes = list(POLICY.ladder)
+    sizes = list(POLICY.candidates.ladder)
     while sizes[-1] < most:
         sizes.append(2 * sizes[-1])
     return (*(m for m in sizes if m < most), most)
@@ -365,7 +365,7 @@ class _Student:
         begun = replace(self.start.geometry(among, size)[0], directions=self.directions)
         variance = float(np.sum(rows.mean((rows.Y - rows.mean(rows.Y)) ** 2)))
         scaled = rows.with_targets(rows.Y / math.sqrt(variance or 1.0))  # a gain has the unit of the targets
-        at = move(scaled, begun, steps(size), POLICY, tol=1e-7)  # a teacher has no noise
+        at = move(scaled, begun, Search(steps(size), least_gain=1e-7), POLICY)  # a teacher has no noise
         return at.basis(self.preparation, self.axes).expand(*coefficients(rows, at, POLICY))
 
 

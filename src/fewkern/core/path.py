@@ -13,10 +13,10 @@ from fewkern.arrays.storable import storable
 
 Record = TypeVar("Record")
 
-# What the parameter ``prefer`` means. Estimators of the papers: a smaller model may lose as many standard errors against
-# the best one. The learner: half the size may cost as many times ``Policy.judge.tolerance``. It has no "accurate": with
-# twice the steps and 900 samples as vectors its error was the same (12.05 for 11.98%, 20.5 for 20.2), with two to three
-# times the vectors.
+# What the parameter ``prefer`` means. Estimators of the papers: how many standard errors a smaller model may lose
+# against the best one. The learner: how many times ``Policy.judge.tolerance`` half the size may cost. It has no
+# "accurate": with twice the steps and 900 samples as vectors the error was the same (12.05 for 11.98%, 20.5 for 20.2),
+# with two to three times the vectors.
 TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "sparse": 1.0}
 LENIENCY = {"balanced": 1.0, "sparse": 3.0}
 # A size beyond this share of its axis counts as the end of the axis.

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fewkern.arrays.namespace import Array, float_dtype, to_numpy
-from fewkern.arrays.optimize import fit_logistic, indicators
+from fewkern.arrays.optimize import LogisticSteps, fit_logistic, indicators
 from fewkern.arrays.progress import progress
 from fewkern.arrays.sampling import Fold, seed_from
 from fewkern.arrays.validation import plain_label
@@ -206,7 +206,7 @@ def fit_posterior(held_out: HeldOut, targets: FisherTargets) -> ClassScores | No
     # two classes have one slope b there, which stands for (-b, b) / 2 here: its square is half as large
     ridge = _RIDGE_PER_WEIGHT / 2 if targets.n_classes == 2 else _RIDGE_PER_WEIGHT
     # to rounding: the slopes are few, and probabilities should not depend on the order of rows
-    slopes, offset = fit_logistic(F.astype(np.float64), own, samples.weights, ridge, tol=1e-15)
+    slopes, offset = fit_logistic(F.astype(np.float64), own, samples.weights, ridge, steps=LogisticSteps(gain=1e-15))
     if targets.n_classes > 2:
         offset = offset - offset.mean()
     scores = ClassScores(U @ slopes.astype(F.dtype) / targets.scale, offset.astype(F.dtype))

@@ -114,10 +114,10 @@ class Sums:
 def best_ridge(basis: Basis, samples: Samples, policy: Policy) -> float:
     """The ridge per unit of weight of least leave-one-out error with all features of a basis."""
     total = float(namespace(samples.weights).sum(samples.weights))
-    ridges = tuple(ridge * total for ridge in policy.ridges)
+    ridges = tuple(ridge * total for ridge in policy.start.ridges)
     paths = loo_paths(basis.features(samples.X), samples.targets, ridges, samples.weights)
     errors = [float(path.error[-1]) for path in paths]
-    return policy.ridges[errors.index(min(errors))]
+    return policy.start.ridges[errors.index(min(errors))]
 
 
 def same_basis(one: Any, other: Any) -> bool:

@@ -14,27 +14,11 @@ from typing import Any
 import numpy as np
 
 from fewkern.learn.geometry import Geometry, Rows, coefficients, divided, values
-from fewkern.learn.moves import move
+from fewkern.learn.moves import Search, move
 from fewkern.learn.policy import Policy
 from fewkern.learn.start import ROUNDING, Start, choose_ridge
 
 Host = np.ndarray[Any, Any]
-# Relative gain per step at which imitating a teacher ends.
-_IMITATION_TOL = 1e-4
-# Rows per feature from which generalized cross-validation stands for leaving out every row there.
-_IMITATION_ROWS = 3.0
-# Gradients of a function of fewer vectors say little about directions.
-_LEAST_FOR_DIRECTIONS = 6
-# Rows looked at per new vector, and at least.
-_ROWS_PER_VECTOR, _LEAST_ROWS = 10, 200
-# Share of the mean squared residual that every row has in addition when rows are drawn.
-_FLOOR = 0.1
-# Rows and outputs over which gradients are averaged.
-_GRADIENT_ROWS, _GRADIENT_OUTPUTS = 800, 6
-# Length of the leading direction at first, in units of the mean inverse width.
-_LENGTH = 0.3
-# An error below this share of the variance counts as zero: the tolerance is relative to at least this.
-_NEGLIGIBLE = 1e-3
 
 
 class Kind(StrEnum):
@@ -81,23 +65,23 @@ class Sizes:
     @classmethod
     def of(cls, n: int, n_outputs: int, policy: Policy, fixed: int | None, most: int | None) -> Sizes:
         """The sizes for ``n`` rows; ``fixed`` and ``most`` are the parameters n_vectors and max_vectors."""
-        cap = max(1, min(n, int(1.25 * policy.share * n)))
-        still = {min(m, cap) for m in (*policy.still, policy.teacher)}
+        cap = max(1, min(n, int(policy.candidates.still_share * policy.candidates.share * n)))
+        still = {min(m, cap) for m in (*policy.candidates.still, policy.candidates.teacher)}
         if fixed is not None:
-            own = (*(m for m in policy.ladder if m < fixed), fixed)
+            own = (*(m for m in policy.candidates.ladder if m < fixed), fixed)
             return cls(tuple(sorted({fixed, *(m for m in still if m > fixed)})), own, fixed, fixed)
-        paid = max(policy.ladder[-1], int(n / policy.rows_per_vector))
-        bound = min(paid, policy.most_vectors) if most is None else most
+        paid = max(policy.candidates.ladder[-1], int(n / policy.candidates.rows_per_vector))
+        bound = min(paid, policy.candidates.most_vectors) if most is None else most
         still |= {min(bound, cap)} if most is not None else set()
-        top = max(1, min(int(policy.share * n), bound))
-        ladder = [m for m in policy.ladder if min(n_outputs, top) <= m <= top]
+        top = max(1, min(int(policy.candidates.share * n), bound))
+        ladder = [m for m in policy.candidates.ladder if min(n_outputs, top) <= m <= top]
         while ladder and 2 * ladder[-1] <= top:
             ladder.append(2 * ladder[-1])
         if most is not None and top == most and (not ladder or ladder[-1] < top):
             ladder.append(top)
         if len(ladder) < 2:  # half as many say whether the error is still falling
             ladder = sorted({max(1, top // 2), top})
-        return cls(tuple(sorted(still)), tuple(ladder), 1, policy.still[-1] if most is None else most)
+        return cls(tuple(sorted(still)), tuple(ladder), 1, policy.candidates.still[-1] if most is None else most)
 
     def up_to(self, size: int) -> Sizes:
         """The same with a ladder that ends at this size: what one fold lacks is not compared."""
@@ -110,40 +94,41 @@ class Sizes:
 
 def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, Candidate]:
     """A model whose vectors are samples, with the ridge of least leave-one-out error, and that error."""
-    rows = rows.first(policy.still_rows)
+    rows = rows.first(policy.rows.still)
     geometry, place = start.geometry(rows, size)
-    error, ridge = choose_ridge(rows, geometry, policy.ridges)
+    error, ridge = choose_ridge(rows, geometry, policy)
     return error, Candidate(Kind.STILL, size, replace(geometry, log_ridge=math.log(ridge)), place)
 
 
 def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[Candidate, list[Candidate]]:
     """The candidate of least leave-one-out error among those whose vectors are samples, and all of them.
 
-    A larger size is tried as long as every doubling lowers the error by more than the share ``policy.tolerance``.
+    A larger size is tried as long as every doubling lowers the error by more than the share ``tolerance``.
     """
     found: list[tuple[float, Candidate]] = []
     for size in sizes.still:
         found.append(still(rows, start, size, policy))
         if len(found) > 1:
             (before, smaller), (after, larger) = found[-2:]
-            if after > (1.0 - policy.tolerance * math.log2(larger.size / smaller.size)) * before:
+            if after > (1.0 - policy.judge.tolerance * math.log2(larger.size / smaller.size)) * before:
                 break
     return min(found, key=lambda pair: pair[0])[1], [candidate for _, candidate in found]
 
 
 def distilled(rows: Rows, taught: Rows, geometry: Geometry, steps: int, policy: Policy) -> Candidate:
     """Vectors moved to imitate the values of a teacher, the targets of ``taught``; the ridge is that of the labels."""
-    geometry = replace(geometry, log_ridge=math.log(policy.ridges[2]))
-    free = replace(policy, rows_per_feature=_IMITATION_ROWS)  # a teacher has no noise
-    geometry = move(taught, geometry, steps, free, _IMITATION_TOL)
-    _, ridge = choose_ridge(rows.first(policy.still_rows), geometry, policy.ridges)
+    geometry = replace(geometry, log_ridge=math.log(policy.start.ridges[2]))
+    few = policy.moves.imitation_rows_per_feature
+    free = replace(policy, model=replace(policy.model, rows_per_feature=few))  # a teacher has no noise
+    geometry = move(taught, geometry, Search(steps, policy.moves.imitation_gain), free)
+    _, ridge = choose_ridge(rows.first(policy.rows.still), geometry, policy)
     return Candidate(Kind.DISTILLED, geometry.size, replace(geometry, log_ridge=math.log(ridge)))
 
 
 def taught_rows(rows: Rows, teacher: Candidate, policy: Policy) -> Rows:
     """The rows with the values of a teacher as targets."""
     W, b = coefficients(rows, teacher.geometry, policy)
-    rows = rows.first(policy.still_rows)
+    rows = rows.first(policy.rows.still)
     return rows.with_targets(values(rows, teacher.geometry, W, b))
 
 
@@ -153,51 +138,68 @@ def climb(
     """All candidates on some rows, small ones first; ``judge`` is the error of a geometry on rows held out.
 
     A rung begins with the better of two geometries, the grown one of the rung before and the distilled one of its own
-    size, which is then moved by the labels; halfway it is abandoned if it has not reached the least error so far. The
-    ladder ends ``policy.patience`` rungs after the least error, but not before it has more vectors than the smallest
-    model of samples: a plateau of a few vectors says little.
+    size, which is then moved by the labels; half way it is abandoned if it has not reached the least error so far. The
+    ladder ends ``patience`` rungs after the least error, but not before it has more vectors than the smallest model of
+    samples: a plateau of a few vectors says little.
     """
     rng = np.random.default_rng(start.seed)
     teacher, every = teacher_of(rows, start, sizes, policy)
     yield from every
     taught = taught_rows(rows, teacher, policy)
-    moved: Geometry | None = None
-    moved_best: Geometry | None = None
-    errors: list[float] = []
-    to_beat = judge(teacher.geometry)
+    to_beat, found = judge(teacher.geometry), list[tuple[float, Geometry]]()
     for size in sizes.ladder:
+        least = min((error for error, _ in found), default=math.inf)
         begun: list[Geometry] = []
         # what imitates the teacher cannot be better than models that are better than the teacher
-        if size < teacher.size and min(errors, default=math.inf) > to_beat:
-            short = distilled(rows, taught, start.geometry(rows, size)[0], policy.steps, policy)
+        if size < teacher.size and least > to_beat:
+            short = distilled(rows, taught, start.geometry(rows, size)[0], policy.moves.steps, policy)
             yield short
             begun.append(short.geometry)
-        if moved is not None:
-            begun.append(grow(rows, moved, size, policy, rng))
+        if found:
+            begun.append(grow(rows, found[-1][1], size, policy, rng))
         if not begun:
             begun.append(start.geometry(rows, size)[0])
         geometry = min(begun, key=judge) if len(begun) > 1 else begun[0]
-        if not geometry.directions.shape[1] and rows.T.shape[1] > 1 and size >= _LEAST_FOR_DIRECTIONS:
-            geometry = with_directions(rows, geometry, policy, rng)
-        geometry = replace(geometry, warp=geometry.warp or start.warp)
-        enough = size > max(sizes.least - 1, min(policy.still))
-        to_reach = min(errors, default=math.inf) if enough else math.inf
-
-        def promising(half_way: Geometry, to_reach: float = to_reach) -> bool:
-            return judge(half_way) <= to_reach
-
-        moved = move(rows.every, geometry, policy.steps, policy, promising=promising)
-        errors.append(judge(moved))
-        yield Candidate(Kind.MOVED, size, moved)
-        if moved_best is None or errors[-1] <= min(errors):
-            moved_best = moved
-        if enough and len(errors) - 1 - int(np.argmin(errors)) >= policy.patience:
+        enough = size > max(sizes.least - 1, min(policy.candidates.still))
+        geometry = _with_all_that_moves(rows, geometry, start, policy, rng)
+        geometry = _moved(rows, geometry, least if enough else math.inf, policy, judge)
+        yield Candidate(Kind.MOVED, size, geometry)
+        found.append((judge(geometry), geometry))
+        if enough and len(found) - 1 - int(np.argmin([error for error, _ in found])) >= policy.candidates.patience:
             break
-    knots = 0 if moved_best is None or moved_best.warp is None else policy.pieces * len(moved_best.warp.knots)
-    if moved_best is not None and moved_best.warp is not None and 0 < policy.rows_per_vector * knots <= rows.every.n:
-        finer = replace(moved_best, warp=moved_best.warp.finer(policy.pieces))
-        finer = move(rows.every, finer, policy.steps, policy, promising=lambda geometry: judge(geometry) < min(errors))
-        if judge(finer) < (1.0 - policy.tolerance) * min(errors):
+    yield from _with_finer_maps(rows, found, policy, judge)
+
+
+def _with_all_that_moves(
+    rows: Rows, geometry: Geometry, start: Start, policy: Policy, rng: np.random.Generator
+) -> Geometry:
+    """The geometry with directions, where vectors are enough for them, and with a warp."""
+    enough = geometry.size >= policy.candidates.least_for_directions
+    if enough and not geometry.directions.shape[1] and rows.T.shape[1] > 1:
+        geometry = with_directions(rows, geometry, policy, rng)
+    return replace(geometry, warp=geometry.warp or start.warp)
+
+
+def _moved(
+    rows: Rows, geometry: Geometry, to_reach: float, policy: Policy, judge: Callable[[Geometry], float]
+) -> Geometry:
+    """The geometry moved by the labels; half way it must have reached an error on rows held out."""
+    search = Search(policy.moves.steps, promising=lambda half_way: judge(half_way) <= to_reach)
+    return move(rows.every, geometry, search, policy)
+
+
+def _with_finer_maps(
+    rows: Rows, found: list[tuple[float, Geometry]], policy: Policy, judge: Callable[[Geometry], float]
+) -> Iterator[Candidate]:
+    """The best of the moved geometries, moved again with finer maps, if rows are many and its error falls clearly."""
+    least, best = min(reversed(found), key=lambda pair: pair[0])
+    if best.warp is None:
+        return
+    parts, rows_per_knot = policy.candidates.pieces, policy.candidates.rows_per_vector
+    if 0 < rows_per_knot * parts * len(best.warp.knots) <= rows.every.n:
+        finer = replace(best, warp=best.warp.finer(parts))
+        finer = _moved(rows, finer, math.nextafter(least, 0.0), policy, judge)
+        if judge(finer) < (1.0 - policy.judge.tolerance) * least:
             yield Candidate(Kind.MOVED, finer.size, finer)
 
 
@@ -205,14 +207,16 @@ def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.rand
     """The geometry with new vectors, up to ``size``: rows of large residual, spread out in the current metric."""
     gap = rows.Y - values(rows, geometry, *coefficients(rows, geometry, policy))
     residual = np.einsum("ij,ij->i", gap, gap) * rows.weights
-    chance = residual + _FLOOR * residual.mean() + 1e-300
-    count = size - geometry.size
-    some = rng.choice(rows.n, min(max(_ROWS_PER_VECTOR * count, _LEAST_ROWS), rows.n), False, chance / chance.sum())
+    chance = residual + policy.candidates.residual_floor * residual.mean() + 1e-300
+    count, own = size - geometry.size, policy.candidates
+    some = rng.choice(
+        rows.n, min(max(own.rows_per_new_vector * count, own.least_new_rows), rows.n), False, chance / chance.sum()
+    )
     part = rows.take(some)
     T = part.warped(geometry.warp)
     V = part.as_vectors(geometry.warp)
     K = replace(geometry, vectors=V, log_widths=np.zeros(len(some))).columns(T)
-    left = 1.0 - np.clip(geometry.columns(T).max(axis=1) ** 2, 0.0, 0.99)
+    left = 1.0 - np.clip(geometry.columns(T).max(axis=1) ** 2, 0.0, own.most_explained)
     factor, chosen = np.zeros((len(some), count)), []
     for j in range(min(count, len(some))):
         k = int(np.argmax(left * residual[some]))
@@ -229,21 +233,23 @@ def grow(rows: Rows, geometry: Geometry, size: int, policy: Policy, rng: np.rand
 def with_directions(rows: Rows, geometry: Geometry, policy: Policy, rng: np.random.Generator) -> Geometry:
     """The geometry with the leading eigenvectors of the mean outer product of the function's gradients."""
     W, _ = coefficients(rows, geometry, policy)
-    part = rows.take(np.sort(rng.choice(rows.n, min(rows.n, _GRADIENT_ROWS), replace=False)))
+    part = rows.take(np.sort(rng.choice(rows.n, min(rows.n, policy.candidates.gradient_rows), replace=False)))
     T, V = part.warped(geometry.warp), geometry.warped_vectors
     K = geometry.columns(T) * np.exp(2.0 * geometry.log_widths)
     squares = np.exp(2.0 * geometry.log_scales)
     slopes = []
     # those that vary most: which outputs these are must not depend on the names of classes
-    for output in np.argsort(-np.linalg.norm(W[: geometry.size], axis=0), kind="stable")[:_GRADIENT_OUTPUTS]:
+    for output in np.argsort(-np.linalg.norm(W[: geometry.size], axis=0), kind="stable")[
+        : policy.candidates.gradient_outputs
+    ]:
         A = K * W[: geometry.size, output]
         slopes.append((A @ V - A.sum(axis=1)[:, None] * T) * squares)
-    strengths, axes = leading_axes(np.concatenate(slopes), policy.directions)
+    strengths, axes = leading_axes(np.concatenate(slopes), policy.candidates.directions)
     if not len(strengths) or not strengths[-1] > 0:
         return geometry
     real = strengths > ROUNDING * strengths[-1]
     strengths, axes = strengths[real], axes[:, real]
-    unit = _LENGTH * float(np.mean(np.exp(geometry.log_scales)))
+    unit = policy.candidates.direction_length * float(np.mean(np.exp(geometry.log_scales)))
     return replace(geometry, directions=axes * (unit * np.sqrt(strengths / strengths[-1])))
 
 
@@ -282,10 +288,10 @@ class Comparison:
     def choose(self, leniency: float, keep: Host | slice = slice(None)) -> Key:
         """The smallest candidate that the best one does not beat clearly.
 
-        Clearly is by ``policy.proof`` standard errors of the paired difference, and by more than every halving may
-        cost: the share ``policy.tolerance`` of the best one's gain times its error, both times ``leniency``. Vectors
-        that the labels have moved must beat all others by ``policy.proof``; else they are not compared at all. Only the
-        rows ``keep`` of those held out are looked at.
+        Clearly is by ``proof`` standard errors of the paired difference, and by more than every halving may cost: the
+        share ``tolerance`` of the best one's gain times its error, both times ``leniency``. Vectors that the labels
+        have moved must beat all others by ``proof``; else they are not compared at all. Only the rows ``keep`` of those
+        held out are looked at.
         """
         errors = {key: error[keep] for key, error in self.errors.items()}
         share = self.weights[keep] / self.weights[keep].sum()
@@ -294,7 +300,7 @@ class Comparison:
         def proven(other: Key, best: Key) -> float:
             """What the other one may lose before that is proven."""
             gap = errors[other] - errors[best]
-            return self.policy.proof * math.sqrt(float(share**2 @ (gap - share @ gap) ** 2))
+            return self.policy.judge.proof * math.sqrt(float(share**2 @ (gap - share @ gap) ** 2))
 
         best = min(means, key=lambda key: means[key])
         calm = {key: mean for key, mean in means.items() if key[0] is not Kind.MOVED}
@@ -303,13 +309,13 @@ class Comparison:
             if calm[rival] - means[best] <= proven(rival, best):
                 means, best = calm, rival
         least = means[best]
-        unit = max(1.0 - least / self.variance, 0.0) * least + _NEGLIGIBLE * self.variance
+        unit = max(1.0 - least / self.variance, 0.0) * least + self.policy.judge.negligible * self.variance
 
         def allowed(key: Key) -> float:
             halvings = math.log2(best[1] / key[1])
-            cost = max(self.policy.tolerance * unit * halvings, proven(key, best))
+            cost = max(self.policy.judge.tolerance * unit * halvings, proven(key, best))
             if best[0] is Kind.STILL:
-                cost *= self.policy.samples_price
+                cost *= self.policy.judge.samples_price
             return leniency * cost if halvings > 0 else 0.0
 
         inside = [key for key in means if means[key] - least <= allowed(key)]

@@ -23,13 +23,10 @@ from fewkern.core.samples import Samples
 from fewkern.learn.policy import SparsePolicy
 
 Host = np.ndarray[Any, Any]
-_FOLDS = 5
-# Relative residual at which conjugate gradients end: where strengths are compared, and where rounding must not show.
-_ROUGH, _EXACT = 1e-4, 1e-9
-# Iterations of a randomized singular value decomposition, and the seed of where it begins.
-_ITERATIONS, _SEED = 4, 0
-# Strengths are compared by as many combinations of the targets, which cost as much as one target each.
-_COMBINATIONS = 8
+# Relative residual at which conjugate gradients end where rounding must not show.
+_EXACT = 1e-9
+# Where a randomized singular value decomposition, and the combinations of targets begin.
+_SEED = 0
 # The smallest unit of a column, over the largest: squares must not underflow.
 _LEAST_UNIT = 1e-140
 
@@ -83,10 +80,10 @@ def find_components(samples: Samples, policy: SparsePolicy) -> Components:
     Memory: about five copies of the sparse rows, and ``c`` numbers per row and per column.
     """
     samples = replace(samples, X=_sorted(samples.X))
-    some = _Problem.of(samples.sample)
+    some = _Problem.of(samples.sample, policy)
     units, ridge = _settings(some, policy)
-    V = _leading(some.in_units(units), policy.components)
-    every = (some if some.n == samples.n else _Problem.of(samples)).in_units(units)
+    V = _leading(some.in_units(units), policy)
+    every = (some if some.n == samples.n else _Problem.of(samples, policy)).in_units(units)
     W = _coefficients(every.X, every.Y, every.weights, ridge)
     shift, dtype = every.mean @ W, samples.X.dtype
     matrix = np.concatenate([V, W], axis=1) / units[:, None]
@@ -120,7 +117,7 @@ class _Problem:
     """Where the samples are among the rows."""
 
     @classmethod
-    def of(cls, samples: Samples) -> _Problem:
+    def of(cls, samples: Samples, policy: SparsePolicy) -> _Problem:
         direction = row_keys(np.arange(samples.X.shape[1])).astype(samples.X.dtype) - 0.5
         key = samples.X @ direction
         order = np.lexsort((*np.asarray(samples.targets).T, key))
@@ -128,7 +125,13 @@ class _Problem:
         weights, Y = (np.asarray(one, dtype=np.float64) for one in (samples.weights, samples.targets))
         Y = Y - weights @ Y / weights.sum()
         spread = np.sqrt(weights @ Y**2 / weights.sum())
-        return cls(samples.X, Y / np.where(spread > 0, spread, 1.0), weights, *_folds(samples, key), np.argsort(order))
+        return cls(
+            samples.X,
+            Y / np.where(spread > 0, spread, 1.0),
+            weights,
+            *_folds(samples, key, policy.folds),
+            np.argsort(order),
+        )
 
     @property
     def n(self) -> int:
@@ -177,7 +180,7 @@ def _coefficients(X: Any, Y: Host, weights: Host, ridge: float, tol: float = _EX
     return np.asarray(found.coef_, dtype=np.float64).reshape(Y.shape[1], -1).T
 
 
-def _folds(samples: Samples, key: Host) -> tuple[Host, Host]:
+def _folds(samples: Samples, key: Host, folds: int) -> tuple[Host, Host]:
     """A unit and a fold for every row; the ``key`` is the same for equal rows. Classes are dealt out in turn."""
     unit = np.unique(key, return_inverse=True)[1] if samples.groups is None else samples.groups
     count = int(unit.max()) + 1
@@ -186,7 +189,7 @@ def _folds(samples: Samples, key: Host) -> tuple[Host, Host]:
         first[:] = samples.n_classes
         np.minimum.at(first, unit, samples.codes)
     fold = np.empty(count, dtype=np.int64)
-    fold[np.lexsort((row_keys(np.arange(count)), first))] = np.arange(count) % _FOLDS
+    fold[np.lexsort((row_keys(np.arange(count)), first))] = np.arange(count) % folds
     return unit, np.asarray(fold[unit])
 
 
@@ -194,16 +197,16 @@ def _settings(problem: _Problem, policy: SparsePolicy) -> tuple[Host, float]:
     """Units of the columns and strength of the ridge of least error on rows left out."""
     q = problem.Y.shape[1]
     signs = np.eye(q)
-    if q > _COMBINATIONS:  # their squared errors have the mean of the targets'
-        signs = np.random.default_rng(_SEED).choice([-1.0, 1.0], (q, _COMBINATIONS))
+    if q > policy.combinations:  # their squared errors have the mean of the targets'
+        signs = np.random.default_rng(_SEED).choice([-1.0, 1.0], (q, policy.combinations))
     Y, best = problem.Y @ signs, (np.inf, np.ones(0), 0.0)
-    for units in _units(problem):
+    for units in _units(problem, policy):
         scaled, before = problem.in_units(units), np.inf
         square, total = float(np.sum(scaled.moments()[0])), float(problem.weights.sum())
         size = square - float(np.sum(scaled.mean**2))  # below its rounding the rows are equal
         for strength in policy.strengths:
             ridge = max(strength * size, np.finfo(float).eps * square) * total or 1.0
-            error = float(problem.weights @ np.sum((scaled.left_out(ridge, Y, tol=_ROUGH) - Y) ** 2, axis=1))
+            error = float(problem.weights @ np.sum((scaled.left_out(ridge, Y, tol=policy.rough) - Y) ** 2, axis=1))
             best = min(best, (error, units, ridge), key=lambda found: found[0])
             if error > before:  # the error has one valley along the strengths
                 break
@@ -211,7 +214,7 @@ def _settings(problem: _Problem, policy: SparsePolicy) -> tuple[Host, float]:
     return best[1:]
 
 
-def _units(problem: _Problem) -> Iterator[Host]:
+def _units(problem: _Problem, policy: SparsePolicy) -> Iterator[Host]:
     """One unit for all columns, as they are weighted (TF-IDF); and units of their own, whatever they are measured in.
 
     The latter are the root mean square of what is not zero, times the fourth root of the share of that: a word in one
@@ -223,15 +226,16 @@ def _units(problem: _Problem) -> Iterator[Host]:
     yield np.full(sizes.shape, largest)
     sizes = np.where(sizes > _LEAST_UNIT * largest, sizes, largest)
     square, present = problem.in_units(sizes).moments()
-    yield sizes * np.where(present > 0, np.sqrt(square) / np.maximum(present, np.finfo(float).tiny) ** 0.25, 1.0)
+    rarity = np.maximum(present, np.finfo(float).tiny) ** policy.rarity
+    yield sizes * np.where(present > 0, np.sqrt(square) / rarity, 1.0)
 
 
-def _leading(problem: _Problem, count: int) -> Host:
+def _leading(problem: _Problem, policy: SparsePolicy) -> Host:
     """The leading right singular vectors ``(d, p)``, each with its largest entry positive."""
     A = problem.X.copy()
     A.data = A.data * np.repeat(np.sqrt(problem.weights / problem.weights.mean()), np.diff(A.indptr))
-    count = min(count, *A.shape)
-    _, strengths, V = randomized_svd(A, count, n_iter=_ITERATIONS, transpose=False, random_state=_SEED, flip_sign=False)
+    count, steps = min(policy.components, *A.shape), policy.iterations
+    _, strengths, V = randomized_svd(A, count, n_iter=steps, transpose=False, random_state=_SEED, flip_sign=False)
     V = V[strengths > np.sqrt(np.finfo(A.dtype).eps) * strengths[0]].T
     largest = np.abs(V).argmax(axis=0)
     return np.asarray(V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0), dtype=np.float64)

@@ -17,21 +17,12 @@ from fewkern.arrays.namespace import is_sparse
 from fewkern.arrays.neighbors import distinct_rows
 from fewkern.arrays.sampling import column_keys
 from fewkern.core.samples import Samples
+from fewkern.learn.policy import POLICY, CopyPolicy
 
 Host = np.ndarray[Any, Any]
-# Root mean square over the columns, in interquartile ranges, of the difference between a row and its copy.
-_NEAR = 1e-5
-# Rows in a row of the projection that are looked at; a copy among more of them that are near may be missed.
-_MOST_LAGS = 64
-# Equal pairs, over those that chance explains, from which on they are copies. Of 70 tables, those of few values have
-# at most 1.8, those that hold copies at least 12.
-_BY_CHANCE = 4.0
-# A row that occurs this many times as often as the median of all that do, or in this share of the table, is not a copy:
-# one value of all columns is then common by itself, such as that of an empty form.
-_COMMON_IN_MEDIANS, _COMMON_SHARE = 5, 0.1
 
 
-def without_copies(samples: Samples) -> Samples:
+def without_copies(samples: Samples, policy: CopyPolicy = POLICY.copies) -> Samples:
     """The samples (NumPy arrays) with every row once that others are copies of, its weight being their sum.
 
     Copies agree in all columns, targets and groups, up to a hundred thousandth of the spread. Sparse rows stay.
@@ -41,7 +32,7 @@ def without_copies(samples: Samples) -> Samples:
     columns: list[Any] = [samples.X] if samples.codes is not None else [samples.X, samples.targets]
     numbers = np.concatenate(columns, axis=1)
     labels: list[Host] = [label for label in (samples.codes, samples.groups) if label is not None]
-    place = copies(numbers.astype(np.float64), np.array(labels, dtype=np.int64).reshape(-1, samples.n).T)
+    place = copies(numbers.astype(np.float64), np.array(labels, dtype=np.int64).reshape(-1, samples.n).T, policy)
     first = np.unique(place)
     if len(first) == samples.n:
         return samples
@@ -49,7 +40,7 @@ def without_copies(samples: Samples) -> Samples:
     return replace(samples.take(first), weights=weights)
 
 
-def copies(A: Host, labels: Host | None = None) -> Host:
+def copies(A: Host, labels: Host | None = None, policy: CopyPolicy = POLICY.copies) -> Host:
     """For every row the position of the first one that it is a copy of, or its own.
 
     Parameters
@@ -58,21 +49,22 @@ def copies(A: Host, labels: Host | None = None) -> Host:
         Numbers, compared up to a tolerance; NaN is equal to NaN.
     labels : array of shape (n, l) or None
         Whole numbers.
+    policy : CopyPolicy
     """
     labels = np.zeros((len(A), 0)) if labels is None else labels
     Z, alone = _scaled(A, labels), np.arange(len(A))
-    if not _pairs(Z, most=2)[0].size:
+    if not _pairs(Z, policy.near, 2)[0].size:
         return alone
     first, place = distinct_rows(Z)
-    i, j = _pairs(Z[first], _MOST_LAGS)
+    i, j = _pairs(Z[first], policy.near, policy.most_lags)
     graph = sp.coo_array((np.ones(len(i)), (i, j)), (len(first), len(first)))
     place = connected_components(graph, directed=False)[1][place]
     first = np.unique(place, return_index=True)[1]
     sizes = np.bincount(place)
     several = np.sort(sizes[sizes > 1])
-    if not len(several) or _equal_by_chance(np.concatenate([A, labels], axis=1)[first[place]], first):
+    if not len(several) or _equal_by_chance(np.concatenate([A, labels], axis=1)[first[place]], first, policy.by_chance):
         return alone
-    most = min(_COMMON_IN_MEDIANS * several[(len(several) - 1) // 2], max(2.0, _COMMON_SHARE * len(A)))
+    most = min(policy.common_in_medians * several[(len(several) - 1) // 2], max(2.0, policy.common_share * len(A)))
     return np.where(sizes[place] <= most, first[place], alone)
 
 
@@ -87,24 +79,24 @@ def _scaled(A: Host, labels: Host) -> Host:
     return np.concatenate([np.where(np.isnan(Z), 1.0 / 3.0, Z), labels], axis=1)
 
 
-def _pairs(Z: Host, most: int) -> tuple[Host, Host]:
+def _pairs(Z: Host, near: float, most: int) -> tuple[Host, Host]:
     """Pairs of rows that are near each other: they are neighbours on a line on which all rows are projected."""
-    line, reach = np.random.default_rng(0).standard_normal(Z.shape[1]), _NEAR * np.sqrt(Z.shape[1])
+    line, reach = np.random.default_rng(0).standard_normal(Z.shape[1]), near * np.sqrt(Z.shape[1])
     values = Z @ line
     order = np.argsort(values)
     values, found = values[order], []
     for lag in range(1, min(most, len(Z))):
-        near = np.flatnonzero(values[lag:] - values[:-lag] <= reach * np.linalg.norm(line))
-        if not len(near):
+        close = np.flatnonzero(values[lag:] - values[:-lag] <= reach * np.linalg.norm(line))
+        if not len(close):
             break
-        i, j = order[near], order[near + lag]
+        i, j = order[close], order[close + lag]
         same = ((Z[i] - Z[j]) ** 2).sum(axis=1) <= reach**2
         found.append(np.stack([i[same], j[same]]))
     i, j = np.concatenate(found, axis=1) if found else np.zeros((2, 0), dtype=np.int64)
     return i, j
 
 
-def _equal_by_chance(A: Host, first: Host) -> bool:
+def _equal_by_chance(A: Host, first: Host, by_chance: float) -> bool:
     """Whether equal rows are no more than few values in every column explain; ``first`` are the distinct rows.
 
     Rows that agree everywhere but in one column would agree there, too, with the odds with which distinct rows do.
@@ -114,7 +106,7 @@ def _equal_by_chance(A: Host, first: Host) -> bool:
     equal = _equal_pairs(whole)
     for column in keys.T:
         agree = min(_equal_pairs(column[first]) / max(0.5 * count * (count - 1), 1.0), 1.0 - 1e-9)
-        if _BY_CHANCE * (_equal_pairs(whole - column) - equal) * agree / (1.0 - agree) >= equal:
+        if by_chance * (_equal_pairs(whole - column) - equal) * agree / (1.0 - agree) >= equal:
             return True
     return False
 

@@ -53,8 +53,6 @@ PARAMETERS = constraints(
 )
 """Parameters that both estimators of the learner have, and what they accept."""
 
-# Largest number of vectors for the novelty: more than 20 hardly matter, and files hold them beside the model's own.
-_MOST_FOR_NOVELTY = 80
 # Share of the rows that are copies of others, above which a warning says so.
 _MANY_COPIES = 0.05
 # More vectors pay if the last ones lowered the error by more than this many standard errors of the fall.
@@ -140,8 +138,8 @@ def _fit_dense(
     here = samples.on_host()
     if is_sparse(here.X):
         here = replace(here, X=here.X.toarray())
-    distinct = without_copies(here)
-    some = distinct.drawn(policy.search_rows)
+    distinct = without_copies(here, policy.copies)
+    some = distinct.drawn(policy.rows.search)
     settings = Settings(
         estimator.n_vectors,
         estimator.max_vectors,
@@ -168,11 +166,11 @@ def _fit_dense(
 
 def _beyond(population: Population, samples: Samples, policy: Policy) -> Samples | None:
     """Rows of an accelerator beside the ``samples`` of them; none where these are few, and the host is as fast."""
-    if not isinstance(population, Samples) or on_host(population.X) or samples.n <= policy.still_rows:
+    if not isinstance(population, Samples) or on_host(population.X) or samples.n <= policy.rows.still:
         return None
     if population.groups is not None:
         return None
-    rest = np.setdiff1d(to_numpy(population.drawn(policy.device_rows).rows), to_numpy(samples.rows))
+    rest = np.setdiff1d(to_numpy(population.drawn(policy.rows.device).rows), to_numpy(samples.rows))
     place = np.searchsorted(to_numpy(population.rows), rest)
     return with_targets(population.take(asarray_like(place, population.rows)))
 
@@ -206,8 +204,10 @@ def _sums(population: Population, basis: Basis, alpha: float) -> Sums:
 def _novelty(found: Learned, basis: GaussianBasis, settings: Settings) -> Novelty:
     """Samples that stand for all, in prepared columns; moved vectors may ignore a column, these do not."""
 
+    policy = settings.policy.novelty
+
     def prepared(rest: Samples) -> tuple[Preparation, Any]:
-        columns = with_open_ends(preparation_of(rest, settings), rest.X.astype(np.float64))
+        columns = with_open_ends(preparation_of(rest, settings), rest.X.astype(np.float64), policy.reach)
         return columns, columns(rest.X)
 
     def geometry(rest: Samples) -> tuple[Kernel, Preparation]:
@@ -221,7 +221,7 @@ def _novelty(found: Learned, basis: GaussianBasis, settings: Settings) -> Novelt
     preparation, T = prepared(some)
     kernel, units = Gaussian(unit="range").resolve(T), feature_units(T, "range")
     samples = replace(some, X=T)
-    count = min(max(LEAST_VECTORS, basis.n_vectors), _MOST_FOR_NOVELTY)
+    count = min(max(LEAST_VECTORS, basis.n_vectors), policy.most_vectors)
     selection = choose_basis(samples, kernel, SelectionRule(seed=0), count)
     novelty = novelty_of(some, selection, selection.basis(), geometry)
     return replace(novelty, preparation=preparation)
@@ -257,7 +257,7 @@ def _warn_open_end(estimator: Any, found: Learned, n: int) -> None:
     mean = float(share @ fall)
     whole = comparison.variance - float(share @ errors[kind, size])
     proof = _CLEAR * math.sqrt(float(share**2 @ (fall - mean) ** 2))
-    if mean > max(comparison.policy.tolerance * whole, proof):
+    if mean > max(comparison.policy.judge.tolerance * whole, proof):
         warnings.warn(
             f"{type(estimator).__name__}: the held-out error was still falling at the largest number of vectors that "
             f"was tried, {size}. Use max_vectors={min(2 * size, n)} or more; path_ has the errors.",

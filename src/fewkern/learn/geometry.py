@@ -291,8 +291,8 @@ class Sums:
         sums = reduce(
             lambda a, b: tuple(x + y for x, y in zip(a, b)), ((Z.T @ Z, Z.T @ Y, Z.T @ r) for Z, Y, r in blocks)
         )
-        gram, cross, sums = (to_numpy(one) for one in sums)
-        rest = sums[:, 0] / rows.total
+        gram, cross, ones = (to_numpy(one) for one in sums)
+        rest = ones[:, 0] / rows.total
         gram = gram - rows.total * np.outer(rest, rest)
         return cls(gram, cross, rest + near)  # the targets are centred: so are the products with them
 
@@ -347,4 +347,4 @@ def coefficients(rows: Rows, geometry: Geometry, policy: Policy) -> tuple[Host, 
 
 def ridge_of(geometry: Geometry, rows: Rows, policy: Policy) -> float:
     """The ridge of a sum over all rows; it stays above the least one per unit of weight, smoothly."""
-    return (policy.least_ridge + math.exp(geometry.log_ridge)) * rows.total
+    return (policy.model.least_ridge + math.exp(geometry.log_ridge)) * rows.total

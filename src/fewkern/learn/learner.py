@@ -31,15 +31,12 @@ from fewkern.learn.components import Components
 from fewkern.learn.copies import copies
 from fewkern.learn.geometry import Geometry, Rows, coefficients, values
 from fewkern.learn.levels import Counts, first_warp, fit_columns, without_names
-from fewkern.learn.moves import move
+from fewkern.learn.moves import Search, move
 from fewkern.learn.policy import POLICY, Policy
 from fewkern.learn.preparation import Warp, cut
 from fewkern.learn.start import Start, choose_start, left_out_residuals
 
 Host = np.ndarray[Any, Any]
-_FOLDS = 5
-# Rows of the rarest class to hold out, over ``judged_rows``.
-_OF_RAREST = 0.05
 
 
 @dataclass(frozen=True)
@@ -120,15 +117,17 @@ def learn(
 def learn_from_samples(samples: Samples, policy: Policy) -> tuple[Learned, Host]:
     """Vectors that are samples, and predictions for every sample by the model without it.
 
-    There are as many vectors as ``policy.still`` ends with, and no folds: length scale, metric and ridge are those of
-    least leave-one-out error. Of samples with groups the whole group is left out.
+    There are as many vectors as ``still`` ends with, and no folds: length scale, metric and ridge are those of least
+    leave-one-out error. Of samples with groups the whole group is left out.
     """
     assert samples.targets is not None
     order = row_order(samples.X, samples.targets)
     samples = samples.take(order)
     rows, (mean, spread), preparation, _ = _rows(samples, None, policy)
-    geometry, place = choose_start(rows, policy, 0).geometry(rows, max(1, min(policy.still[-1], rows.n // 4)))
-    ridge, residuals = left_out_residuals(rows, geometry, policy.ridges)
+    geometry, place = choose_start(rows, policy, 0).geometry(
+        rows, max(1, min(policy.candidates.still[-1], int(policy.candidates.share * rows.n)))
+    )
+    ridge, residuals = left_out_residuals(rows, geometry, policy)
     candidate = Candidate(Kind.STILL, geometry.size, replace(geometry, log_ridge=math.log(ridge)), place)
     left_out = np.empty_like(rows.Y)
     left_out[order] = (rows.Y - residuals) * spread + mean
@@ -153,7 +152,7 @@ def _standardized(samples: Samples, policy: Policy) -> tuple[Host, Host, tuple[H
     mean = weights @ Y / samples.n
     spread = np.sqrt(weights @ (Y - mean) ** 2 / samples.n)
     if samples.codes is not None and Y.shape[1] > 1:  # a class of two rows must not rule all others
-        rare = policy.rare_share / Y.shape[1]
+        rare = policy.judge.rare_share / Y.shape[1]
         spread = np.maximum(spread, math.sqrt(rare * (1.0 - rare)))
     spread = np.where(spread > 0, spread, 1.0)
     return weights, (Y - mean) / spread, (mean, spread)
@@ -190,34 +189,36 @@ def _rows_beyond(samples: Samples, rows: Rows, units: tuple[Host, Host], prepara
 def linear_axes(T: Host, policy: Policy) -> Host:
     """Linear features as combinations of the columns: the columns themselves, or their principal components."""
     d = T.shape[1]
-    if d <= policy.linear_columns:
-        return policy.linear_scale * np.eye(d)
-    axes = leading_axes(T, policy.linear_columns)[1][:, ::-1]
+    if d <= policy.model.linear_columns:
+        return policy.model.linear_scale * np.eye(d)
+    axes = leading_axes(T, policy.model.linear_columns)[1][:, ::-1]
     signs = np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1.0, 1.0)
-    return np.asarray(policy.linear_scale * axes * signs)
+    return np.asarray(policy.model.linear_scale * axes * signs)
 
 
 def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
-    """Folds of rows in the learner's order, which looks random; as many as ``policy.judged_rows`` asks for."""
+    """Folds of rows in the learner's order, which looks random; as many as ``policy.judge.rows`` asks for."""
     n = samples.n
-    wanted = policy.judged_rows / n
+    wanted = policy.judge.rows / n
     if samples.codes is not None:
         counts = np.bincount(samples.codes, minlength=1)
-        rarest = int(counts[counts >= min(_FOLDS, counts.max())].min())  # fewer rows are not in every fold
-        wanted = max(wanted, _OF_RAREST * policy.judged_rows / max(rarest, 1))
-    count = min(_FOLDS, max(1, math.ceil(_FOLDS * wanted)))
+        rarest = int(counts[counts >= min(policy.judge.folds, counts.max())].min())  # fewer rows are not in every fold
+        wanted = max(wanted, policy.judge.of_rarest * policy.judge.rows / max(rarest, 1))
+    count = min(policy.judge.folds, max(1, math.ceil(policy.judge.folds * wanted)))
     if samples.groups is not None:
-        folds = grouped_folds(samples.groups, samples.codes, _FOLDS)
+        folds = grouped_folds(samples.groups, samples.codes, policy.judge.folds)
         return [(np.asarray(fitted), np.asarray(held)) for fitted, held in folds][:count]
-    if n < 2 * _FOLDS:
+    if n < 2 * policy.judge.folds:
         return []
-    place = np.arange(n) % _FOLDS
+    place = np.arange(n) % policy.judge.folds
     if samples.codes is not None:  # every class is dealt out in turn, and goes on where the one before ended
         _, first, codes = np.unique(samples.codes, return_index=True, return_inverse=True)
         order = np.argsort(first[codes], kind="stable")  # in the order of their first rows: names must not matter
         place = np.empty(n, dtype=np.int64)
-        place[order] = np.arange(n) % _FOLDS
-    place = place[copies(samples.X.astype(np.float64))]  # rows that are equal in all columns are held out together
+        place[order] = np.arange(n) % policy.judge.folds
+    place = place[
+        copies(samples.X.astype(np.float64), policy=policy.copies)
+    ]  # rows that are equal in all columns are held out together
     return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
 
 
@@ -230,8 +231,8 @@ def _finish(rows: Rows, comparison: Comparison, key: Key, start: Start, sizes: S
     best = min(found, key=lambda geometry: _own_error(rows, geometry, policy))
     if kind is Kind.DISTILLED:
         teacher, _ = teacher_of(rows, start, sizes, policy)
-        return distilled(rows, taught_rows(rows, teacher, policy), best, policy.steps // 2, policy)
-    return Candidate(kind, size, move(rows.every, best, policy.steps // 2, policy))
+        return distilled(rows, taught_rows(rows, teacher, policy), best, policy.moves.steps // 2, policy)
+    return Candidate(kind, size, move(rows.every, best, Search(policy.moves.steps // 2), policy))
 
 
 def _own_error(rows: Rows, geometry: Geometry, policy: Policy) -> float:
@@ -249,5 +250,5 @@ def _learned(samples: Samples, preparation: Preparation, rows: Rows, candidate: 
         preparation = preparation.with_positions(values, warp.free)
     indices = None if candidate.samples is None else samples.all_rows(candidate.samples)
     basis = geometry.basis(preparation, rows.axes, indices)
-    ridge = policy.least_ridge + math.exp(geometry.log_ridge)
+    ridge = policy.model.least_ridge + math.exp(geometry.log_ridge)
     return Learned(basis, ridge, candidate.key, None, samples, rows)

@@ -17,7 +17,7 @@ import numpy as np
 from fewkern.core.preparation import BEYOND, GAP, Levels, Preparation
 from fewkern.core.samples import Samples
 from fewkern.learn.policy import Policy
-from fewkern.learn.preparation import FURTHEST, RAREST_FLAG, Warp, fit_preparation
+from fewkern.learn.preparation import Warp, fit_preparation
 
 Host = np.ndarray[Any, Any]
 # Number of levels of every column; None for a number.
@@ -42,6 +42,8 @@ class Scores:
     """Rows that the prior counts for, shape ``(e,)``; none where there is nothing to learn."""
     size: int
     """Length of all tables."""
+    furthest: float
+    """Largest distance of a position from the mean."""
 
     def take(self, part: Any) -> Scores:
         """The scores of some rows."""
@@ -53,7 +55,7 @@ class Scores:
         for values, places, prior in zip(self.values.T, self.places.T, self.prior):
             mass, sums = (np.bincount(places, each, self.size) for each in (weights, weights * values))
             found += np.where(mass > 0, sums / np.where(mass > 0, mass + prior, 1.0), 0.0)
-        return np.round(np.clip(found, -FURTHEST, FURTHEST), _POSITION_DIGITS)
+        return np.round(np.clip(found, -self.furthest, self.furthest), _POSITION_DIGITS)
 
     def put(self, T: Host, positions: Host) -> Host:
         """Prepared rows with other positions of their levels; tables are the last columns."""
@@ -70,7 +72,7 @@ def fit_columns(
     categories = [_Category.of(X[:, a], count, Y, weights, policy) for a, count in own]
     numbers = np.array([a for a in range(X.shape[1]) if counts[a] is None], dtype=np.int64)  # type: ignore[index]
     maps = fit_preparation(X[:, numbers], weights, policy)
-    if policy.coordinates > 1:
+    if policy.columns.coordinates > 1:
         T = maps(X[:, numbers])
         means = [category.means(category.scores[:, :1])[category.code] for category in categories]
         categories = [
@@ -82,7 +84,13 @@ def fit_columns(
     starts = np.cumsum(lengths) - lengths
     places = np.repeat(np.column_stack([category.code for category in categories]), widths, axis=1) + starts
     prior = np.repeat([category.prior for category in categories], widths)
-    scores = Scores(np.concatenate([one.scores for one in categories], axis=1), places, prior, int(lengths.sum()))
+    scores = Scores(
+        np.concatenate([one.scores for one in categories], axis=1),
+        places,
+        prior,
+        int(lengths.sum()),
+        policy.columns.furthest,
+    )
     columns = np.repeat([a for a, _ in own], widths).astype(np.int64)
     table = Levels(columns, lengths - BEYOND, scores.positions(weights))
     gaps = np.zeros(len(numbers)) if maps.gaps is None else maps.gaps
@@ -92,11 +100,11 @@ def fit_columns(
 def first_warp(preparation: Preparation, places: Host, scores: Scores | None, policy: Policy) -> Warp:
     """The warp of some rows before anything is learned; ``places`` are those of their levels and gaps."""
     learned = np.asarray((places >= 0).any(axis=0))
-    priors = np.full(len(preparation.free), policy.gap_prior)
+    priors = np.full(len(preparation.free), policy.model.gap_prior)
     if scores is not None and preparation.levels is not None:
         learned[preparation.knots.shape[1] :] = scores.prior > 0
         priors[: scores.size] = np.repeat(
-            np.clip(scores.prior, 1.0, policy.firmness), preparation.levels.counts + BEYOND
+            np.clip(scores.prior, 1.0, policy.model.firmness), preparation.levels.counts + BEYOND
         )
     return Warp.identity(preparation.values, preparation.free, 1.0 / np.sqrt(priors), learned)
 
@@ -150,8 +158,9 @@ class _Category:
         if len(there) == 2:
             rare = there[np.argmin(mass[there])]
             share = mass[rare] / mass.sum()
+            most = policy.columns.furthest_flag
             flag = ((code == rare) - share) / np.sqrt(share * (1.0 - share))
-            return replace(none, scores=np.clip(flag, -RAREST_FLAG, RAREST_FLAG)[:, None])
+            return replace(none, scores=np.clip(flag, -most, most)[:, None])
         M = np.sqrt(mass)[:, None] * none.means(Y)
         axes = np.linalg.eigh(M.T @ M)[1][:, ::-1]
         first = replace(none, prior=_prior(mass, M, Y, weights, policy), axes=axes)
@@ -181,10 +190,13 @@ class _Category:
         """
         if not self.prior:
             return self
-        if others.shape[1] > policy.level_columns:
+        if others.shape[1] > policy.columns.level_columns:
             strength = np.sum((others.T @ (self.weights[:, None] * Y)) ** 2, axis=1)
             others = others[
-                :, np.argsort(-np.round(strength / strength.max(), _DIGITS), kind="stable")[: policy.level_columns]
+                :,
+                np.argsort(-np.round(strength / strength.max(), _DIGITS), kind="stable")[
+                    : policy.columns.level_columns
+                ],
             ]
         turned = Y @ self.axes
         Z = np.concatenate([turned[:, 1:], *(turned[:, c : c + 1] * others for c in range(min(2, Y.shape[1])))], axis=1)
@@ -213,7 +225,7 @@ def _level_means(code: Host, mass: Host, weighted: Host) -> Host:
 def _prior(mass: Host, M: Host, Y: Host, weights: Host, policy: Policy) -> float:
     """Variance within the levels over that between them, by moments; ``M`` are means times the roots of ``mass``."""
     total, groups = mass.sum(), np.count_nonzero(mass)
-    least, most = policy.level_prior
+    least, most = policy.columns.level_prior
     between, whole = float(np.sum(M**2)), float(weights @ np.sum(Y**2, axis=1))
     if total <= groups:
         return most

@@ -26,10 +26,8 @@ from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
 Host = np.ndarray[Any, Any]
-# Ridges that are compared, in units of that of least squares: a logistic loss is a quarter as curved as a squared one.
 # All rows are in a sample that has all of their weight, but for rounding.
 _ALL = 1.0 + 1e-4
-_RIDGES = (2.5, 0.5, 0.1, 0.02)
 
 
 @one_thread()
@@ -59,7 +57,7 @@ def as_logistic(fitted: Fitted, population: Population) -> Fitted:
     ridge, held_out, begin = best
     Z, weights = to_numpy(fitted.basis.features(found.samples.X)).astype(np.float64), to_numpy(found.samples.weights)
     start = begin if len(begin[0]) == Z.shape[1] else None  # a fold of few rows has fewer vectors
-    coefficients = fit_logistic(Z, own, weights, ridge, start)
+    coefficients = fit_logistic(Z, own, weights, ridge, start, found.comparison.policy.logistic.steps)
     like = population.sample.weights
     expansion = fitted.basis.expand(*(asarray_like(part, like, dtype=like.dtype) for part in coefficients))
     return replace(fitted, expansion=expansion, held_out=held_out, loss="logistic")
@@ -69,16 +67,17 @@ def _fits(found: Learned, own: Host) -> Iterator[tuple[float, Host, tuple[Host, 
     """For every ridge the scores of the rows held out, and coefficients of one fold, where a fit to all may begin."""
     assert found.comparison is not None
     rows, comparison, folds = found.rows, found.comparison, []
+    policy = comparison.policy.logistic
     for part, candidate in enumerate(comparison.candidates[found.key]):
         held = comparison.rows[comparison.parts == part]
         fitted = np.setdiff1d(np.arange(rows.n), held)
         Z, new = (features(rows.of_fold(part).take(some), candidate.geometry) for some in (fitted, held))
         folds.append((Z, fitted, new))
     solved: Sequence[tuple[Host, Host] | None] = [None] * len(folds)
-    for factor in _RIDGES:
+    for factor in policy.ridges:
         ridge = factor * found.ridge
         coefficients = [
-            fit_logistic(Z, own[fitted], rows.weights[fitted], ridge, begin)
+            fit_logistic(Z, own[fitted], rows.weights[fitted], ridge, begin, policy.steps)
             for (Z, fitted, _), begin in zip(folds, solved)
         ]
         yield ridge, np.concatenate([new @ W + b for (_, _, new), (W, b) in zip(folds, coefficients)]), coefficients[0]

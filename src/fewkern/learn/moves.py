@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from fewkern.arrays.optimize import minimize_smooth
 from fewkern.learn.geometry import Geometry, Host, Rows
 from fewkern.learn.objective import objective, spectrum_of
-from fewkern.learn.policy import Policy
-
-# Least inverse width of a column, over the largest, that the unit of the vectors follows.
-_LEAST_SCALE = 1e-3
+from fewkern.learn.policy import MovePolicy, Policy
 
 
-def move(
-    rows: Rows,
-    geometry: Geometry,
-    steps: int,
-    policy: Policy,
-    tol: float = 1e-5,
-    promising: Callable[[Geometry], bool] = lambda _: True,
-    still: bool = False,
-) -> Geometry:
-    """The geometry after at most ``steps`` steps of L-BFGS; one that gains less than the share ``tol`` is the last.
+@dataclass(frozen=True)
+class Search:
+    """How long a search goes on, and what it moves."""
 
-    Half way the search ends where the geometry is not ``promising``. Where vectors stand ``still``, only the inverse
-    widths of the columns and the ridge change.
+    steps: int
+    """Largest number of steps."""
+    least_gain: float | None = None
+    """Share of the error that a step must gain, if it is not the last; None is that of the policy."""
+    promising: Callable[[Geometry], bool] = lambda _: True
+    """Whether the search goes on from a geometry half way."""
+    still: bool = False
+    """Whether the vectors stand still: only the inverse widths of the columns and the ridge then change."""
+
+
+def move(rows: Rows, geometry: Geometry, search: Search, policy: Policy) -> Geometry:
+    """The geometry after some steps of L-BFGS.
 
     Cost: per step about ``7 n (m + p)^2`` flops, ``p`` being the number of linear features, and where rows are many
     times the features ``n (m + p)^2``.
     """
-    units, begin = _units(geometry, still), _packed(_arrays(geometry))
+    units, begin = _units(geometry, search.still, policy.moves), _packed(_arrays(geometry))
     spectrum = spectrum_of(rows, geometry, policy)
 
     def at(x: Host) -> Geometry:
@@ -47,23 +48,26 @@ def move(
         return value, _packed(_arrays(gradient)) * units
 
     def hopeless(step: int, x: Host) -> bool:
-        return 2 * step == steps and not promising(at(x))
+        return 2 * step == search.steps and not search.promising(at(x))
 
-    return at(minimize_smooth(error, np.zeros_like(begin), max_iter=steps, tol=tol, watch=hopeless)[0])
+    least_gain = policy.moves.least_gain if search.least_gain is None else search.least_gain
+    start, steps = np.zeros_like(begin), search.steps
+    return at(minimize_smooth(error, start, max_iter=steps, tol=least_gain, watch=hopeless)[0])
 
 
-def _units(geometry: Geometry, still: bool) -> Host:
+def _units(geometry: Geometry, still: bool, policy: MovePolicy) -> Host:
     """The unit of every number that moves: vectors are measured in the metric, and directions in its mean.
 
     All that changes a Gaussian then changes it about as much per step, and L-BFGS needs a third fewer steps.
     """
     scales = np.exp(geometry.log_scales)
-    units = [np.ones_like(array) for array in _arrays(geometry)]
-    units[0] /= np.maximum(scales, _LEAST_SCALE * scales.max())  # vectors
-    units[3] *= scales.mean()  # directions
+    vectors, columns, widths, directions, changes, ridge = (np.ones_like(array) for array in _arrays(geometry))
+    vectors /= np.maximum(scales, policy.least_scale * scales.max())
+    directions *= scales.mean()
     if still:
-        units = [unit if at in (1, 5) else 0.0 * unit for at, unit in enumerate(units)]
-    return _packed(units)
+        for units in (vectors, widths, directions, changes):
+            units *= 0.0
+    return _packed([vectors, columns, widths, directions, changes, ridge])
 
 
 def _arrays(geometry: Geometry) -> list[Host]:

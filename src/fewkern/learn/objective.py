@@ -41,13 +41,10 @@ from fewkern.core.gaussians import times_metric
 from fewkern.learn.geometry import Gaussians, Geometry, Host, Rows, Sums, ridge_of
 from fewkern.learn.policy import Policy
 
-# Largest leverage that is used: above it, a row's own value is nearly all that predicts it.
-MOST_LEVERAGE = 0.98
-
 
 def spectrum_of(rows: Rows, geometry: Geometry, policy: Policy) -> Host | None:
     """Eigenvalues for generalized cross-validation; None where rows are too few for it, and each is left out."""
-    if rows.n < policy.rows_per_feature * (geometry.size + rows.axes.shape[1]):
+    if rows.n < policy.model.rows_per_feature * (geometry.size + rows.axes.shape[1]):
         return None
     return np.maximum(np.linalg.eigvalsh(Sums.of(rows, geometry).gram), 0.0)
 
@@ -65,7 +62,7 @@ def objective(rows: Rows, geometry: Geometry, policy: Policy, spectrum: Host | N
         value, d_ridge = _generalized(rows, geometry, policy, chain, spectrum)
     gradient = chain.gradient(math.exp(geometry.log_ridge) * rows.total * d_ridge)
     if geometry.warp is not None and gradient.warp is not None:
-        learned, stiffness = geometry.warp.parameters, policy.stiffness * rows.Y.shape[1] / rows.n
+        learned, stiffness = geometry.warp.parameters, policy.model.stiffness * rows.Y.shape[1] / rows.n
         value += stiffness * float(np.sum(learned**2))
         gradient = replace(gradient, warp=geometry.warp.moved(gradient.warp.parameters + 2.0 * stiffness * learned))
     return value, gradient
@@ -91,8 +88,9 @@ def _leave_one_out(rows: Rows, geometry: Geometry, policy: Policy, chain: _Chain
     R = Y - F @ W
     smooth = xp.matmul(F, inverse, out=room("smooth"))
     leverage = xp.sum(smooth * F, axis=1) + w / total
-    free = leverage < MOST_LEVERAGE
-    left = 1.0 - xp.where(free, leverage, xp.full_like(leverage, MOST_LEVERAGE))
+    most = policy.model.most_leverage
+    free = leverage < most
+    left = 1.0 - xp.where(free, leverage, xp.full_like(leverage, most))
     E = R / left[:, None]
     squared = xp.sum(E * E, axis=1)
     U = (2.0 / total) * E / left[:, None]
@@ -115,7 +113,7 @@ def _generalized(rows: Rows, geometry: Geometry, policy: Policy, chain: _Chain, 
     W, inverse = sums.solve(ridge)
     Q = ridge * (inverse @ W)
     share = spectrum / (spectrum + ridge)
-    left = 1.0 - min((1.0 + float(share.sum())) / rows.n, MOST_LEVERAGE)
+    left = 1.0 - min((1.0 + float(share.sum())) / rows.n, policy.model.most_leverage)
     both = np.concatenate([W, Q], axis=1)
     q, factor = W.shape[1], 1.0 / (rows.total * left * left)
     offset = np.concatenate([to_numpy(rows.mean(rows.Y)), np.zeros(q)]) - sums.mean @ both

@@ -17,24 +17,15 @@ from scipy.special import ndtr, ndtri
 from fewkern.arrays.namespace import Array, device, move_fields, namespace, to_numpy
 from fewkern.arrays.numerics import looked_up, sums_at
 from fewkern.core.preparation import BEYOND, Preparation
-from fewkern.learn.policy import Policy
+from fewkern.learn.policy import POLICY, ColumnPolicy, Policy
 
 Host = np.ndarray[Any, Any]
-# Normal scores of the outermost knots: six rows in a thousand lie beyond either.
-_OUTERMOST = 2.5
 # (q99 - q50) / (q75 - q50) of a normal distribution.
 _NORMAL_TAIL = 3.449
 # Interquartile range of a normal distribution, in standard deviations.
 _NORMAL_RANGE = 1.349
-# Bound of the values of a bent column, in standard deviations of its middle half.
-_BOUND = 4.0
-# Prepared values stay within as many standard deviations: an outlier must not rule all distances. A column of few
-# values may be a flag, which is far out wherever it is rare.
-FURTHEST, RAREST_FLAG = 3.5, 3.0
 # Rows of which all knots are looked at in one step; of more, memory is better spent knot by knot.
 _FEW = 1000
-# How far open ends reach, in ranges of the column.
-_REACH = 100.0
 
 
 def fit_preparation(X: Host, weights: Host, policy: Policy) -> Preparation:
@@ -50,8 +41,8 @@ def fit_preparation(X: Host, weights: Host, policy: Policy) -> Preparation:
     return Preparation(np.ascontiguousarray(knots), np.ascontiguousarray(values), gaps)
 
 
-def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
-    """The same map on the range of the rows of ``X``, and a straight line beyond it, which leads away from all rows.
+def with_open_ends(preparation: Preparation, X: Host, reach: float = POLICY.novelty.reach) -> Preparation:
+    """The same map on the range of the rows of ``X``, and a straight line beyond it, for ``reach`` ranges.
 
     A model does better with a map that is flat there. But a sample unlike all rows must not look like the last row.
     For the same reason unknown levels, and gaps in columns without any, are a range away from all rows.
@@ -60,7 +51,7 @@ def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
     knots, values = to_numpy(preparation.knots), to_numpy(preparation.values)
     gaps, known = np.isnan(own), np.where(np.isnan(own), knots[:1], own)
     low, high = np.minimum(known.min(axis=0), knots[0]), np.maximum(known.max(axis=0), knots[-1])
-    reach, rise = _REACH * (high - low), _REACH * (values[-1] - values[0])
+    far, rise = reach * (high - low), reach * (values[-1] - values[0])
     free, first = np.array(preparation.free), len(preparation.free) - knots.shape[1]
     free[first:] = np.where(gaps.any(axis=0), free[first:], 2.0 * values[-1] - values[0])
     if preparation.levels is not None:
@@ -73,7 +64,7 @@ def with_open_ends(preparation: Preparation, X: Host) -> Preparation:
     ends = replace(preparation, gaps=free[first:]).with_positions(values, free)
     return replace(
         ends,
-        knots=np.concatenate([[low - reach], [low], knots, [high], [high + reach]]),
+        knots=np.concatenate([[low - far], [low], knots, [high], [high + far]]),
         values=np.concatenate([[values[0] - rise], values[:1], values, values[-1:], [values[-1] + rise]]),
     )
 
@@ -86,13 +77,13 @@ def _fit_column(x: Host, weights: Host, policy: Policy) -> tuple[Host, Host]:
     distinct = np.unique(x)
     if len(distinct) < 2:
         return np.zeros(1) if not len(x) else distinct, np.zeros(1)
-    scale = _Scale(x, weights)
-    if len(distinct) <= policy.knots:
-        knots, values, furthest = distinct, scale.bent(distinct), RAREST_FLAG
+    scale = _Scale(x, weights, policy.columns)
+    if len(distinct) <= policy.columns.knots:
+        knots, values, furthest = distinct, scale.bent(distinct), policy.columns.furthest_flag
     else:
-        knots, normal = scale.normal_scores(policy.knots)
-        share = scale.heaviness(policy.tail)
-        values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, FURTHEST
+        knots, normal = scale.normal_scores()
+        share = scale.heaviness()
+        values, furthest = (1.0 - share) * scale.bent(knots) + share * normal, policy.columns.furthest
     t = _interpolated(x, knots, values)
     mean = weights @ t / weights.sum()
     spread = np.sqrt(weights @ (t - mean) ** 2 / weights.sum())
@@ -123,7 +114,8 @@ def _mid_levels(weights: Host) -> Host:
 class _Scale:
     """Quantiles of a column, with its centre, spread and tails."""
 
-    def __init__(self, x: Host, weights: Host) -> None:
+    def __init__(self, x: Host, weights: Host, policy: ColumnPolicy) -> None:
+        self.policy = policy
         order = np.argsort(x, kind="stable")
         self.ordered, self.weights = x[order], weights[order].astype(np.float64)
         self.levels = _mid_levels(self.weights)
@@ -138,17 +130,18 @@ class _Scale:
     def quantiles(self, levels: Host) -> Host:
         return np.interp(levels, self.levels, self.ordered)
 
-    def normal_scores(self, count: int) -> tuple[Host, Host]:
-        """``count`` knots at the quantiles of a normal distribution and two at the extremes, and the scores there.
+    def normal_scores(self) -> tuple[Host, Host]:
+        """Knots at the quantiles of a normal distribution and two at the extremes, and the scores there.
 
         A value counts for no more than one knot in quantiles: where most rows have one value, the others tell rows
         apart. Without the extremes the map would be flat beyond the outermost quantiles, and a linear function of the
         column could not be learned there.
         """
+        count, outermost = self.policy.knots, self.policy.outermost
         values, first = np.unique(self.ordered, return_index=True)
         masses = np.minimum(np.add.reduceat(self.weights, first), self.weights.sum() / count)
         levels = _mid_levels(masses)
-        scores = np.linspace(-_OUTERMOST, _OUTERMOST, count)
+        scores = np.linspace(-outermost, outermost, count)
         knots, place = np.unique(np.interp(ndtr(scores), levels, values), return_inverse=True)
         normal = np.bincount(place.reshape(-1), weights=scores) / np.bincount(place.reshape(-1))
         low, high = values[0], values[-1]
@@ -161,13 +154,13 @@ class _Scale:
     def bent(self, x: Host) -> Host:
         """Centred and scaled, bent towards a bound far out."""
         z = (x - self.centre) / self.spread
-        return np.asarray(z / np.sqrt(1.0 + (z / _BOUND) ** 2))
+        return np.asarray(z / np.sqrt(1.0 + (z / self.policy.bound) ** 2))
 
-    def heaviness(self, tail: float) -> float:
+    def heaviness(self) -> float:
         """0 for tails no heavier than a normal distribution's, 1 for those that reach ``1 + tail`` times as far."""
         above = (self.high - self.centre) / max(self.third - self.centre, self.least)
         below = (self.centre - self.low) / max(self.centre - self.first, self.least)
-        return float(np.clip((max(above, below) / _NORMAL_TAIL - 1.0) / tail, 0.0, 1.0))
+        return float(np.clip((max(above, below) / _NORMAL_TAIL - 1.0) / self.policy.tail, 0.0, 1.0))
 
 
 @dataclass(frozen=True)

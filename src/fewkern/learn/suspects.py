@@ -6,7 +6,7 @@ are exact and cost one solve: no folds, and no second fit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,14 +20,10 @@ from fewkern.core.scores import ClassScores
 from fewkern.learn.batches import Sums
 from fewkern.learn.estimators import KernelClassifier, KernelRegressor
 from fewkern.learn.learner import learn_from_samples
-from fewkern.learn.policy import POLICY
+from fewkern.learn.policy import QUICK
 from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
-# The start has 60 vectors: with 1,000 rows and 100 vectors the areas under the curve (ten tables of ``python -m
-# benchmarks suspects``) are the same within 0.002, in 1.25 times the time. The model has 200: with 100 the areas
-# are 0.001 lower and with 300 0.001 higher, in 1.3 times the time; on five tables with numbers 0.008 and 0.005.
-_QUICK = replace(POLICY, start_rows=600, still=(60, 200), metric_vectors=200, trees=8, scales=(0.3, 0.6, 1.2))
 # Numbers with at most this many different values, all of them whole, are taken for classes.
 _MOST_CLASSES = 20
 
@@ -116,7 +112,7 @@ def leave_out(samples: Samples) -> HeldOut:
     assert samples.targets is not None
     values = np.empty(samples.targets.shape)
     for part in _parts(samples):
-        values[part] = learn_from_samples(samples.take(part), _QUICK)[1]
+        values[part] = learn_from_samples(samples.take(part), QUICK)[1]
     return HeldOut(values, samples)
 
 
@@ -124,7 +120,7 @@ def leave_out(samples: Samples) -> HeldOut:
 def hold_out(samples: Samples, held: Any) -> Any:
     """Predictions for the rows ``held`` (a mask) by a model of the others."""
     rest = samples.take(np.flatnonzero(~held))
-    found, _ = learn_from_samples(rest, _QUICK)
+    found, _ = learn_from_samples(rest, QUICK)
     return Sums.of(found.basis, found.ridge, rest).expansion()(samples.X[held])
 
 
