@@ -13,7 +13,7 @@ from sklearn.svm import SVC, SVR
 
 from fewkern import FeatureVectorDiscriminant, compress, load, save
 from fewkern.kernels import Gaussian, Laplacian
-from fewkern.learn.fitting import LearningEstimator
+from fewkern.learn.base import LearningEstimator
 from tests.checks.everyone import KERNELS, SUPERVISED, every, fresh
 
 EXPLAINED = [model for model in SUPERVISED if hasattr(type(model), "feature_importances_")]

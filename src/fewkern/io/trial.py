@@ -28,8 +28,8 @@ from fewkern.density.mixture import ClassMixtures, KernelMixture
 from fewkern.io.archive import Budget
 from fewkern.io.fields import check_arrays, check_fields, fits
 from fewkern.io.steps import column_positions, is_no_step
+from fewkern.learn.base import LearningEstimator
 from fewkern.learn.batches import Sums, same_basis, sums_before
-from fewkern.learn.fitting import LearningEstimator
 
 # Functions that a file may hold without an estimator around them.
 FUNCTIONS = (KernelExpansion, GaussianExpansion, KernelMixture, ClassMixtures)

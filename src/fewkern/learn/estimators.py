@@ -13,8 +13,9 @@ from fewkern.arrays.validation import fit_context
 from fewkern.base import CONSTRAINTS, ScoringClassifier, check_measured, held_out_scores, importances_of
 from fewkern.core.samples import Samples, class_targets
 from fewkern.core.scores import ClassScores
+from fewkern.learn.base import PARAMETERS, LearningEstimator
 from fewkern.learn.batches import Basis, sums_before
-from fewkern.learn.fitting import PARAMETERS, LearningEstimator, fit_population
+from fewkern.learn.fitting import fit_population
 from fewkern.learn.logistic import as_logistic
 from fewkern.populations import labelled_batch, labelled_population, measured_population
 from fewkern.select.base import IntervalRegressor

@@ -26,6 +26,8 @@ class ColumnPolicy:
     bound: float = 4.0
     """Standard deviations of its middle half towards which a column that keeps its shape is bent. 3, 4, 4.5 and 6
     differ by less than the noise."""
+    share_of_range: float = 0.25
+    """Standard deviation of the middle half of a column whose quartiles are equal, over its range."""
     furthest: float = 3.5
     """Standard deviations beyond which no prepared value lies: an outlier must not rule all distances."""
     furthest_flag: float = 3.0

@@ -24,6 +24,8 @@ Host = np.ndarray[Any, Any]
 _NORMAL_TAIL = 3.449
 # Interquartile range of a normal distribution, in standard deviations.
 _NORMAL_RANGE = 1.349
+# Quartiles whose distance is a smaller share of the range are equal, but for rounding.
+_EQUAL = 1e-9
 # Rows of which all knots are looked at in one step; of more, memory is better spent knot by knot.
 _FEW = 1000
 
@@ -124,8 +126,8 @@ class _Scale:
         )
         whole = float(self.ordered[-1] - self.ordered[0])
         between = float(self.third - self.first)
-        self.spread = between / _NORMAL_RANGE if between > 1e-9 * whole else whole / 4.0
-        self.least = 1e-9 * whole
+        self.least = _EQUAL * whole
+        self.spread = between / _NORMAL_RANGE if between > self.least else policy.share_of_range * whole
 
     def quantiles(self, levels: Host) -> Host:
         return np.interp(levels, self.levels, self.ordered)
