@@ -113,11 +113,11 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
 def _fit_dense(
     estimator: Any, population: Population, samples: Samples, components: Components | None = None
 ) -> Fitted:
-    """The learner, on at most ``search_rows`` rows; ``components`` are what they hold, if not columns.
+    """The learner, on at most ``rows.search`` rows; ``components`` are what they hold, if not columns.
 
-    It runs on the host, in double precision, wherever the rows are: the search is small, and its many steps would make
-    another model of every rounding error. For the same reason it has one thread of BLAS: two took twice as long, even
-    on 5,000 rows. Sums over all rows and predictions are made where the rows are.
+    It runs on the host, in double precision: its many steps would make another model of every rounding error. For the
+    same reason it has one thread of BLAS: two took twice as long, even on 5,000 rows. Rows of a device move the vectors
+    there, in double precision, too; sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
     here = samples.on_host()
