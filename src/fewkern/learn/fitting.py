@@ -113,11 +113,11 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
 def _fit_dense(
     estimator: Any, population: Population, samples: Samples, components: Components | None = None
 ) -> Fitted:
-    """The learner, on at most ``rows.search`` rows in memory; ``components`` are what they hold, if not columns.
+    """The learner, on at most ``rows.search`` rows; ``components`` are what they hold, if not columns.
 
-    Start and choice run on the host; so do the moves of vectors, unless many rows are on a device. All of it is in
-    double precision with one thread of BLAS: the many steps of a search amplify rounding errors into another model, and
-    two threads took twice as long, even on 5,000 rows. Sums over all rows and predictions are made where the rows are.
+    Preparation, start and choice are on the host; rows of a device move vectors there. All of it is in double
+    precision: the many steps would make another model of every rounding error. For the same reason BLAS has one thread
+    on the host. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
     here = samples.on_host()
