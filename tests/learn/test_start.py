@@ -54,6 +54,16 @@ def test_columns_that_matter_have_a_narrow_width_from_the_start():
     assert scales[0] > scales[1:].max() + 1
 
 
+def test_no_width_becomes_an_exact_match():
+    """Every value of the column has a mean of its own; without a bound the inverse width grows beyond 10,000."""
+    rng = np.random.default_rng(1)
+    value = np.repeat(np.arange(40), 5)
+    y = rng.standard_normal(40)[value]
+    T = np.column_stack([value, rng.standard_normal(200)])
+    rows = Rows((T - T.mean(axis=0)) / T.std(axis=0), (y - y.mean())[:, None], np.ones(200), 0.3 * np.eye(2))
+    assert 5 < np.exp(choose_start(rows, POLICY, 0).log_scales.max()) < 30
+
+
 def test_more_rows_than_the_search_takes_lose_nothing():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))

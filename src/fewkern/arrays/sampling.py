@@ -49,6 +49,12 @@ def _mixed(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.asarray(x ^ (x >> np.uint64(31)))
 
 
+def some_rows(n: int, limit: int) -> np.ndarray[Any, Any]:
+    """Ascending positions of ``limit`` of ``n`` rows, the same in every table; of all rows if they are no more."""
+    place = np.arange(n)
+    return place if n <= limit else smallest_keys(row_keys(place), None, limit)
+
+
 def smallest_keys(keys: np.ndarray[Any, Any], labels: np.ndarray[Any, Any] | None, limit: int) -> np.ndarray[Any, Any]:
     """Positions, ascending, of the ``limit`` smallest keys, and of the two smallest of every class."""
     order = np.argsort(keys, kind="stable")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.core.path import smallest_within
 from fewkern.learn.geometry import Geometry, Rows, coefficients, divided, values
 from fewkern.learn.moves import Search, move
 from fewkern.learn.policy import Policy
@@ -289,9 +290,9 @@ class Comparison:
         """The smallest candidate that the best one does not beat clearly.
 
         Clearly is by ``proof`` standard errors of the paired difference, and by more than every halving may cost: the
-        share ``tolerance`` of the best one's gain times its error, both times ``leniency``. Vectors that the labels
-        have moved must beat all others by ``proof``; else they are not compared at all. Only the rows ``keep`` of those
-        held out are looked at.
+        share ``tolerance`` of the best one's gain times its error, both times ``leniency``, and times ``samples_price``
+        where the best one is a model of samples. Vectors that the labels have moved must beat all others by ``proof``;
+        else they are not compared at all. Only the rows ``keep`` of those held out are looked at.
         """
         errors = {key: error[keep] for key, error in self.errors.items()}
         share = self.weights[keep] / self.weights[keep].sum()
@@ -318,8 +319,9 @@ class Comparison:
                 cost *= self.policy.judge.samples_price
             return leniency * cost if halvings > 0 else 0.0
 
-        inside = [key for key in means if means[key] - least <= allowed(key)]
-        return min(inside, key=lambda key: (key[1], means[key]))
+        keys = list(means)
+        sizes, allowance = np.array([size for _, size in keys]), np.array([allowed(key) for key in keys])
+        return keys[smallest_within(np.array(list(means.values())), sizes, allowance)[0]]
 
     def held_out(self, leniency: float) -> tuple[Host, Host]:
         """Positions of the rows held out, and the values there of candidates that the other parts chose."""

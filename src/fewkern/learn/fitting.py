@@ -115,9 +115,9 @@ def _fit_dense(
 ) -> Fitted:
     """The learner, on at most ``rows.search`` rows; ``components`` are what they hold, if not columns.
 
-    It runs on the host, in double precision: its many steps would make another model of every rounding error. For the
-    same reason it has one thread of BLAS: two took twice as long, even on 5,000 rows. Rows of a device move the vectors
-    there, in double precision, too; sums over all rows and predictions are made where the rows are.
+    Preparation, start and choice are on the host; rows of a device move vectors there. All of it is in double
+    precision: the many steps would make another model of every rounding error. For the same reason BLAS has one thread
+    on the host. Sums over all rows and predictions are made where the rows are.
     """
     policy = policy_of(estimator)
     here = samples.on_host()

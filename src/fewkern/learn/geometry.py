@@ -288,11 +288,11 @@ class Sums:
     def of(cls, rows: Rows, geometry: Geometry) -> Sums:
         """The sums, in blocks of rows: no matrix of all rows and features is made."""
         blocks, near = _weighted_blocks(rows, geometry)
-        sums = reduce(
+        added = reduce(
             lambda a, b: tuple(x + y for x, y in zip(a, b)), ((Z.T @ Z, Z.T @ Y, Z.T @ r) for Z, Y, r in blocks)
         )
-        gram, cross, ones = (to_numpy(one) for one in sums)
-        rest = ones[:, 0] / rows.total
+        gram, cross, sums = (to_numpy(one) for one in added)
+        rest = sums[:, 0] / rows.total
         gram = gram - rows.total * np.outer(rest, rest)
         return cls(gram, cross, rest + near)  # the targets are centred: so are the products with them
 

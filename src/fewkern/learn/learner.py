@@ -216,9 +216,8 @@ def _folds(samples: Samples, policy: Policy) -> list[tuple[Host, Host]]:
         order = np.argsort(first[codes], kind="stable")  # in the order of their first rows: names must not matter
         place = np.empty(n, dtype=np.int64)
         place[order] = np.arange(n) % policy.judge.folds
-    place = place[
-        copies(samples.X.astype(np.float64), policy=policy.copies)
-    ]  # rows that are equal in all columns are held out together
+    # rows that are equal in all columns are held out together
+    place = place[copies(samples.X.astype(np.float64), policy=policy.copies)]
     return [(np.flatnonzero(place != k), np.flatnonzero(place == k)) for k in range(count)]
 
 

@@ -84,6 +84,9 @@ class StartPolicy:
     """Steps that move these widths alone, from the best start."""
     metric_gain: float = 0.2
     """Share by which the leave-one-out error must then fall: with noise, the widths of few rows are overfitted."""
+    most_narrowed: float = 10.0
+    """Factor of an inverse width, at most: a column in which few rows agree would tell these from all others by an
+    exact match."""
     trees: int = 20
     """Extremely randomized trees behind the second metric. 15 to 40 have the same error."""
     tree_rows: int = 1500

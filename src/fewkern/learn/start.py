@@ -71,6 +71,8 @@ def choose_start(rows: Rows, policy: Policy, seed: int) -> Start:
     best = min(found, key=lambda pair: pair[0])[1]
     geometry, _ = best.geometry(rows, min(policy.start.metric_vectors, rows.n // 2))
     moved = move(rows, geometry, Search(policy.start.metric_steps, still=True), policy)
+    most = best.log_scales + math.log(policy.start.most_narrowed)
+    moved = replace(moved, log_scales=np.minimum(moved.log_scales, most))
     before, after = (choose_ridge(rows, one, policy)[0] for one in (geometry, moved))
     return replace(best, log_scales=moved.log_scales) if after < (1.0 - policy.start.metric_gain) * before else best
 

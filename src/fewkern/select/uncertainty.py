@@ -16,12 +16,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from fewkern.arrays.linalg import inverse_psd, one_hot, solve_triangular
 from fewkern.arrays.namespace import Array, asarray_like, device, namespace, put, take_rows, to_numpy
 from fewkern.arrays.optimize import falling_root
-from fewkern.arrays.sampling import SAMPLE_ROWS, row_keys, smallest_keys
+from fewkern.arrays.sampling import SAMPLE_ROWS, some_rows
 from fewkern.core.conformal import HeldOutScores, Intervals, Novelty
 from fewkern.core.expansion import KernelBasis, share_left
 from fewkern.core.gaussians import GaussianBasis
@@ -196,10 +194,7 @@ def novelty_of(samples: Samples, selection: Selection, own: KernelBasis, geometr
 
 def _some_rows(samples: Samples, limit: int) -> Array:
     """At most ``limit`` positions, drawn from all."""
-    xp, place = namespace(samples.rows), np.arange(samples.n)
-    if samples.n > limit:
-        place = smallest_keys(row_keys(place), None, limit)
-    return asarray_like(place, samples.rows, dtype=xp.int64)
+    return asarray_like(some_rows(samples.n, limit), samples.rows, dtype=namespace(samples.rows).int64)
 
 
 def left_out_shares(
