@@ -54,14 +54,9 @@ def test_a_larger_model_must_prove_itself():
     errors = models(m80=0.5, m40=0.55)
     assert comparison(errors).choose(1.0) == (Kind.DISTILLED, 80)
     # the standard error of a difference of two waves is noise times the root of 2 / N
-    assert comparison(errors, noise=1.1 * 0.05 / POLICY.judge.proof / np.sqrt(2 / N)).choose(1.0) == (
-        Kind.DISTILLED,
-        40,
-    )
-    assert comparison(errors, noise=0.8 * 0.05 / POLICY.judge.proof / np.sqrt(2 / N)).choose(1.0) == (
-        Kind.DISTILLED,
-        80,
-    )
+    proven = 0.05 / POLICY.judge.proof / np.sqrt(2 / N)
+    assert comparison(errors, noise=1.1 * proven).choose(1.0) == (Kind.DISTILLED, 40)
+    assert comparison(errors, noise=0.8 * proven).choose(1.0) == (Kind.DISTILLED, 80)
 
 
 def test_vectors_moved_by_the_labels_must_prove_themselves():

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fewkern.core.path import smallest_within
 from fewkern.learn.geometry import Geometry, Rows, coefficients, divided, values
 from fewkern.learn.moves import Search, move
 from fewkern.learn.policy import Policy
@@ -103,7 +104,7 @@ def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, C
 def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[Candidate, list[Candidate]]:
     """The candidate of least leave-one-out error among those whose vectors are samples, and all of them.
 
-    A larger size is tried as long as every doubling lowers the error by more than the share ``tolerance``.
+    A larger size is tried as long as every doubling lowers the error by more than the share ``tolerance`` of it.
     """
     found: list[tuple[float, Candidate]] = []
     for size in sizes.still:
@@ -173,7 +174,7 @@ def climb(
 def _with_all_that_moves(
     rows: Rows, geometry: Geometry, start: Start, policy: Policy, rng: np.random.Generator
 ) -> Geometry:
-    """The geometry with directions, where vectors are enough for them, and with a warp."""
+    """The geometry with a warp, and with directions where it has enough vectors for them."""
     enough = geometry.size >= policy.candidates.least_for_directions
     if enough and not geometry.directions.shape[1] and rows.T.shape[1] > 1:
         geometry = with_directions(rows, geometry, policy, rng)
@@ -183,7 +184,7 @@ def _with_all_that_moves(
 def _moved(
     rows: Rows, geometry: Geometry, to_reach: float, policy: Policy, judge: Callable[[Geometry], float]
 ) -> Geometry:
-    """The geometry moved by the labels; half way it must have reached an error on rows held out."""
+    """The geometry moved by the labels; it is left half way if its error on rows held out is above ``to_reach``."""
     search = Search(policy.moves.steps, promising=lambda half_way: judge(half_way) <= to_reach)
     return move(rows.every, geometry, search, policy)
 
@@ -191,7 +192,7 @@ def _moved(
 def _with_finer_maps(
     rows: Rows, found: list[tuple[float, Geometry]], policy: Policy, judge: Callable[[Geometry], float]
 ) -> Iterator[Candidate]:
-    """The best of the moved geometries, moved again with finer maps, if rows are many and its error falls clearly."""
+    """The best moved geometry, moved again with finer maps, if rows are many and its error falls clearly."""
     least, best = min(reversed(found), key=lambda pair: pair[0])
     if best.warp is None:
         return
@@ -289,9 +290,9 @@ class Comparison:
         """The smallest candidate that the best one does not beat clearly.
 
         Clearly is by ``proof`` standard errors of the paired difference, and by more than every halving may cost: the
-        share ``tolerance`` of the best one's gain times its error, both times ``leniency``. Vectors that the labels
-        have moved must beat all others by ``proof``; else they are not compared at all. Only the rows ``keep`` of those
-        held out are looked at.
+        share ``tolerance`` of the best one's gain times its error, both times ``leniency``, and times ``samples_price``
+        where the best one is a model of samples. Vectors that the labels have moved must beat all others by ``proof``;
+        else they are not compared at all. Only the rows ``keep`` of those held out are looked at.
         """
         errors = {key: error[keep] for key, error in self.errors.items()}
         share = self.weights[keep] / self.weights[keep].sum()
@@ -318,8 +319,9 @@ class Comparison:
                 cost *= self.policy.judge.samples_price
             return leniency * cost if halvings > 0 else 0.0
 
-        inside = [key for key in means if means[key] - least <= allowed(key)]
-        return min(inside, key=lambda key: (key[1], means[key]))
+        keys = list(means)
+        sizes, allowance = np.array([size for _, size in keys]), np.array([allowed(key) for key in keys])
+        return keys[smallest_within(np.array(list(means.values())), sizes, allowance)[0]]
 
     def held_out(self, leniency: float) -> tuple[Host, Host]:
         """Positions of the rows held out, and the values there of candidates that the other parts chose."""
