@@ -104,7 +104,7 @@ def still(rows: Rows, start: Start, size: int, policy: Policy) -> tuple[float, C
 def teacher_of(rows: Rows, start: Start, sizes: Sizes, policy: Policy) -> tuple[Candidate, list[Candidate]]:
     """The candidate of least leave-one-out error among those whose vectors are samples, and all of them.
 
-    A larger size is tried as long as every doubling lowers the error by more than the share ``tolerance``.
+    A larger size is tried as long as every doubling lowers the error by more than the share ``tolerance`` of it.
     """
     found: list[tuple[float, Candidate]] = []
     for size in sizes.still:
@@ -174,7 +174,7 @@ def climb(
 def _with_all_that_moves(
     rows: Rows, geometry: Geometry, start: Start, policy: Policy, rng: np.random.Generator
 ) -> Geometry:
-    """The geometry with directions, where vectors are enough for them, and with a warp."""
+    """The geometry with a warp, and with directions where it has enough vectors for them."""
     enough = geometry.size >= policy.candidates.least_for_directions
     if enough and not geometry.directions.shape[1] and rows.T.shape[1] > 1:
         geometry = with_directions(rows, geometry, policy, rng)
@@ -184,7 +184,7 @@ def _with_all_that_moves(
 def _moved(
     rows: Rows, geometry: Geometry, to_reach: float, policy: Policy, judge: Callable[[Geometry], float]
 ) -> Geometry:
-    """The geometry moved by the labels; half way it must have reached an error on rows held out."""
+    """The geometry moved by the labels; it is left half way if its error on rows held out is above ``to_reach``."""
     search = Search(policy.moves.steps, promising=lambda half_way: judge(half_way) <= to_reach)
     return move(rows.every, geometry, search, policy)
 
@@ -192,7 +192,7 @@ def _moved(
 def _with_finer_maps(
     rows: Rows, found: list[tuple[float, Geometry]], policy: Policy, judge: Callable[[Geometry], float]
 ) -> Iterator[Candidate]:
-    """The best of the moved geometries, moved again with finer maps, if rows are many and its error falls clearly."""
+    """The best moved geometry, moved again with finer maps, if rows are many and its error falls clearly."""
     least, best = min(reversed(found), key=lambda pair: pair[0])
     if best.warp is None:
         return

@@ -23,9 +23,9 @@ from fewkern.core.samples import Samples
 from fewkern.learn.policy import SparsePolicy
 
 Host = np.ndarray[Any, Any]
-# Relative residual at which conjugate gradients end where rounding must not show.
+# Relative residual at which conjugate gradients end, unless they only compare strengths.
 _EXACT = 1e-9
-# Where a randomized singular value decomposition, and the combinations of targets begin.
+# Seed of the randomized singular value decomposition and of the combinations of targets.
 _SEED = 0
 # The smallest unit of a column, over the largest: squares must not underflow.
 _LEAST_UNIT = 1e-140
@@ -43,14 +43,14 @@ class Components:
     matrix: Host
     """``P``, of shape ``(d, c)``."""
     samples: Samples
-    """The samples with components in place of the columns; predictions are those of regressions on other rows."""
+    """The samples with components in place of the columns; predictions among these are by regressions on other rows."""
     problem: _Problem
     ridge: float
     shift: Host
     """Predictions for the mean row."""
 
     def without(self, rows: Host) -> Samples:
-        """The same samples as they look to those who have not seen the targets of these ``rows`` of the table."""
+        """The same samples, as a regression makes them that has not seen the targets of these ``rows`` of the table."""
         unit, place = self.problem.unit, self.problem.place
         out = np.isin(unit, unit[place][np.isin(self.samples.rows, rows)])  # one copy may stand for all
         linear = (self.problem.left_out(self.ridge, self.problem.Y, out) + self.shift)[place]
@@ -92,7 +92,7 @@ def find_components(samples: Samples, policy: SparsePolicy) -> Components:
 
 
 def _sorted(X: Any) -> Any:
-    """The rows with their entries in order, each once: sums over equal rows are then equal."""
+    """The rows with their entries sorted and without duplicates, so that sums over equal rows are equal."""
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

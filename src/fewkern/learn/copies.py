@@ -1,4 +1,4 @@
-"""Rows that occur more than once, as a mistake or by oversampling: they are one row with the sum of their weights.
+"""Rows that occur more than once, by mistake or by oversampling: they become one row with the sum of their weights.
 
 Copies that lie in a fit and in the rows held out make a model look better than it is, and the choice between models
 worse. But rows may also be equal by nature, where columns have few values; there every one of them is a row.
@@ -23,7 +23,7 @@ Host = np.ndarray[Any, Any]
 
 
 def without_copies(samples: Samples, policy: CopyPolicy = POLICY.copies) -> Samples:
-    """The samples (NumPy arrays) with every row once that others are copies of, its weight being their sum.
+    """The samples (NumPy arrays) without copies: one row stands for all of them, with the sum of their weights.
 
     Copies agree in all columns, targets and groups, up to a hundred thousandth of the spread. Sparse rows stay.
     """
@@ -41,7 +41,7 @@ def without_copies(samples: Samples, policy: CopyPolicy = POLICY.copies) -> Samp
 
 
 def copies(A: Host, labels: Host | None = None, policy: CopyPolicy = POLICY.copies) -> Host:
-    """For every row the position of the first one that it is a copy of, or its own.
+    """For every row, the position of the first row that it is a copy of, or its own.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def _pairs(Z: Host, near: float, most: int) -> tuple[Host, Host]:
 
 
 def _equal_by_chance(A: Host, first: Host, by_chance: float) -> bool:
-    """Whether equal rows are no more than few values in every column explain; ``first`` are the distinct rows.
+    """Whether chance explains the equal rows, since columns have few values; ``first`` are the distinct rows.
 
-    Rows that agree everywhere but in one column would agree there, too, with the odds with which distinct rows do.
+    By chance, rows that agree in all columns but one agree in that one as often as distinct rows do.
     """
     keys = column_keys(A)
     whole, count = keys.sum(axis=1), len(first)

@@ -1,4 +1,4 @@
-"""The fit of both estimators of the learner, from all rows to a function with what it says of itself."""
+"""The fit that both estimators of the learner share: from all rows to a function, with its errors and its novelty."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty
 
 # Share of the rows that are copies of others, above which a warning says so.
 _MANY_COPIES = 0.05
-# More vectors pay if the last ones lowered the error by more than this many standard errors of the fall.
+# More vectors pay if the last ones lowered the error by more than this number of standard errors.
 _CLEAR = 2.0
 
 
@@ -63,7 +63,7 @@ class Fitted:
     copies: int = 0
     """Rows of the sample that are copies of others."""
     rows: Samples | None = None
-    """All rows, where the function sees components: as regressions see them that were fitted to other rows."""
+    """All rows, where the function sees components; predictions among these are by regressions on other rows."""
 
     @property
     def basis(self) -> Basis:
@@ -71,7 +71,7 @@ class Fitted:
         return self.sums.basis
 
     def behind(self, matrix: np.ndarray[Any, Any]) -> Fitted:
-        """The same function of all columns, of which the ``matrix`` makes the components that it sees."""
+        """The same function of all columns; the ``matrix`` turns them into the components that it sees."""
 
         def moved(value: Any) -> Any:
             return replace(value, preparation=ComponentPreparation.of(value.preparation, matrix))
@@ -150,7 +150,7 @@ def _fit_dense(
 
 
 def _beyond(population: Population, samples: Samples, policy: Policy) -> Samples | None:
-    """Rows of an accelerator beside the ``samples`` of them; none where these are few, and the host is as fast."""
+    """Rows on a device that are not among the ``samples``; None where rows are few, since the host is then as fast."""
     if not isinstance(population, Samples) or on_host(population.X) or samples.n <= policy.rows.still:
         return None
     if population.groups is not None:
@@ -167,7 +167,7 @@ def _learned(
     components: Components | None,
     beyond: Samples | None,
 ) -> Learned:
-    """What the learner finds; on the host alone where the memory of a device is too small."""
+    """What the learner finds, on the host alone if the memory of the device is too small."""
     try:
         return learn(some, settings, step, components, beyond)
     except RuntimeError as error:

@@ -121,7 +121,7 @@ class Workspace:
         self._n, self._held = n, dict[str, Host]()
 
     def __call__(self, name: str, columns: int, like: Array) -> Host | None:
-        """A matrix of this name; its entries are arbitrary. None where ``like`` is not of NumPy, which needs none."""
+        """A matrix of this name with arbitrary entries; None unless ``like`` is a NumPy array."""
         if not isinstance(like, np.ndarray):
             return None
         size = self._n * columns
@@ -146,7 +146,7 @@ class Rows:
     scores: Scores | None = None
     """What positions of levels are means of, where there are categories; on the host."""
     views: tuple[Rows, ...] = ()
-    """The rows as every fold sees them, where they are not the same to all."""
+    """The rows as each fold sees them, where folds differ in this."""
     beyond: Rows | None = None
     """Further rows, on a device, that move vectors and give coefficients; nothing else looks at them."""
 
@@ -238,7 +238,7 @@ class Rows:
         return self.T if warp is None else warp.like(self.T).as_vectors(self.T, self.cells(warp))
 
     def cells(self, warp: Warp) -> Cells:
-        """Where the rows are in the tables of a warp; warps of one search with as many knots have the same."""
+        """Where the rows are in the tables of a warp; warps of one search with equally many knots share this."""
         found = self._cells.get(len(warp.knots))
         if found is None:
             found = self._cells[len(warp.knots)] = warp.like(self.T).cells(self.T, self.places)
@@ -259,7 +259,7 @@ class Rows:
 
 
 def divided(rows: Rows, warp: Warp | None, fitted: Any, held: Any) -> tuple[tuple[Rows, Rows], Warp | None]:
-    """Two parts of the rows, and a warp that begins with what the first part says of the levels of categories.
+    """Two parts of the rows, and a warp in which the levels of categories begin where the first part has them.
 
     Positions of levels are means of targets: those of rows held out must not be among them.
     """

@@ -22,11 +22,11 @@ from fewkern.learn.preparation import Warp, fit_preparation
 Host = np.ndarray[Any, Any]
 # Number of levels of every column; None for a number.
 Counts = Sequence[int | None]
-# Digits to which levels of equal weight and mean are equal: beyond it is rounding.
+# Digits to which weights and means of levels are compared; the rest is rounding.
 _DIGITS = 9
-# Digits of a position: what is beyond them depends on the order in which levels are added up.
+# Digits of a position; the rest depends on the order in which rows are added up.
 _POSITION_DIGITS = 12
-# Mean square of the positions of a score below which levels do not differ in it.
+# Mean square of the means of a score below which levels do not differ in it.
 _NOTHING = 1e-9
 
 
@@ -110,7 +110,7 @@ def first_warp(preparation: Preparation, places: Host, scores: Scores | None, po
 
 
 def without_names(samples: Samples, counts: Counts | None) -> Host:
-    """The columns of some samples, with numbers in place of levels that do not depend on their names.
+    """The columns of some samples, with levels numbered in a way that does not depend on their names.
 
     The most frequent level is the first; of equally frequent ones that whose mean target is furthest from the mean.
     """
@@ -144,7 +144,7 @@ class _Category:
     """Shape ``(n, w)``."""
     prior: float
     axes: Host
-    """Directions of the targets, those first in which the means differ most, shape ``(q, q)``."""
+    """Directions of the targets, shape ``(q, q)``, in the order of how much the means differ along them."""
 
     @classmethod
     def of(cls, x: Host, count: int, Y: Host, weights: Host, policy: Policy) -> _Category:

@@ -26,7 +26,7 @@ from fewkern.select.leave_one_out import HeldOut
 from fewkern.select.uncertainty import calibrate
 
 Host = np.ndarray[Any, Any]
-# All rows are in a sample that has all of their weight, but for rounding.
+# A sample holds all rows if it has all of their weight, up to rounding.
 _ALL = 1.0 + 1e-4
 
 

@@ -21,7 +21,7 @@ class Search:
     steps: int
     """Largest number of steps."""
     least_gain: float | None = None
-    """Share of the error that a step must gain, if it is not the last; None is that of the policy."""
+    """Share of the error below which the gain of a step ends the search; None is that of the policy."""
     promising: Callable[[Geometry], bool] = lambda _: True
     """Whether the search goes on from a geometry half way."""
     still: bool = False

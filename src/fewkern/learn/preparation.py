@@ -26,7 +26,7 @@ _NORMAL_TAIL = 3.449
 _NORMAL_RANGE = 1.349
 # Quartiles whose distance is a smaller share of the range are equal, but for rounding.
 _EQUAL = 1e-9
-# Rows of which all knots are looked at in one step; of more, memory is better spent knot by knot.
+# Rows up to which all knots are looked at in one step; beyond, one knot at a time takes less memory.
 _FEW = 1000
 
 
@@ -100,16 +100,16 @@ def cut(knots: Host, parts: int) -> Host:
 
 
 def _interpolated(x: Host, knots: Host, values: Host) -> Host:
-    """What a preparation of this column does; np.interp fails on the slopes of tiny columns."""
+    """What the preparation does to this column; np.interp fails on the slopes of tiny columns."""
     piece = np.clip(np.searchsorted(knots, x, "right") - 1, 0, len(knots) - 2)
     along = np.clip((x - knots[piece]) / np.diff(knots)[piece], 0.0, 1.0)
     return np.asarray(values[piece] + along * np.diff(values)[piece])
 
 
 def _mid_levels(weights: Host) -> Host:
-    """Share of all weight up to the middle of every value's."""
+    """Share of the whole weight up to the middle of that of every value."""
     levels = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
-    # next to no weight at an end is not none: the normal score there is finite
+    # even next to no weight at an end must give a finite normal score
     return np.clip(levels, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
 
 

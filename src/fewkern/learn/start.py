@@ -39,7 +39,7 @@ class Start:
         return self.at(rows.T[place]), place
 
     def on_all_rows(self, geometry: Geometry) -> Geometry:
-        """A geometry that some rows found, with levels that begin where all rows have them."""
+        """A geometry that some of the rows have found, with levels that begin where all rows have them."""
         if geometry.warp is None or self.warp is None:
             return geometry
         return replace(geometry, warp=geometry.warp.based(self.warp))
