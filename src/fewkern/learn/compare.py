@@ -292,7 +292,7 @@ class Comparison:
         Clearly is by ``proof`` standard errors of the paired difference, and by more than every halving may cost: the
         share ``tolerance`` of the best one's gain times its error, both times ``leniency``, and times ``samples_price``
         where the best one is a model of samples. Vectors that the labels have moved must beat all others by ``proof``;
-        else they are not compared at all. Only the rows ``keep`` of those held out are looked at.
+        else the best of the others counts as the best. Only the rows ``keep`` of those held out are looked at.
         """
         errors = {key: error[keep] for key, error in self.errors.items()}
         share = self.weights[keep] / self.weights[keep].sum()
@@ -308,7 +308,7 @@ class Comparison:
         if best not in calm and calm:
             rival = min(calm, key=lambda key: calm[key])
             if calm[rival] - means[best] <= proven(rival, best):
-                means, best = calm, rival
+                best = rival  # smaller ones may still be taken in its place
         least = means[best]
         unit = max(1.0 - least / self.variance, 0.0) * least + self.policy.judge.negligible * self.variance
 
@@ -319,9 +319,9 @@ class Comparison:
                 cost *= self.policy.judge.samples_price
             return leniency * cost if halvings > 0 else 0.0
 
-        keys = list(means)
+        keys = [key for key in means if key == best or key[1] < best[1]]
         sizes, allowance = np.array([size for _, size in keys]), np.array([allowed(key) for key in keys])
-        return keys[smallest_within(np.array(list(means.values())), sizes, allowance)[0]]
+        return keys[smallest_within(np.array([max(means[key], least) for key in keys]), sizes, allowance)[0]]
 
     def held_out(self, leniency: float) -> tuple[Host, Host]:
         """Positions of the rows held out, and the values there of candidates that the other parts chose."""
