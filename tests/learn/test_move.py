@@ -123,3 +123,9 @@ def test_leading_axes_are_those_of_the_singular_value_decomposition(shape):
     _, values, V = np.linalg.svd(A)
     np.testing.assert_allclose(strengths, values[2::-1] ** 2)
     np.testing.assert_allclose(np.abs(np.sum(V[2::-1].T * axes, axis=0)), 1)
+
+
+def test_folds_climb_no_higher_than_the_one_before():
+    sizes = Sizes.of(1000, 1, POLICY, None, None)
+    assert sizes.up_to(16).ladder == (4, 8, 16)
+    assert sizes.up_to(2).ladder == (4,)

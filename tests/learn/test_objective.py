@@ -306,3 +306,11 @@ def test_a_warp_moves_levels_from_where_the_rows_at_hand_have_them():
     other = replace(warp, starts=warp.starts + 1.0)
     assert warp.based(other).parameters is warp.parameters
     np.testing.assert_allclose(warp.based(other).free, warp.free + 1.0)
+
+
+def test_finer_maps_are_the_same_maps():
+    rows, geometry = problem()
+    finer = geometry.warp.finer(4)
+    assert len(finer.knots) == 4 * (len(geometry.warp.knots) - 1) + 1
+    np.testing.assert_allclose(finer(geometry.vectors), geometry.warp(geometry.vectors), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(rows.warped(finer), rows.warped(geometry.warp), rtol=1e-12, atol=1e-12)

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from fewkern import KernelClassifier, KernelRegressor
-from fewkern.core.samples import Samples
+from fewkern.core.samples import Samples, class_targets
 from fewkern.learn.geometry import Rows
 from fewkern.learn.learner import _folds as folds_of
+from fewkern.learn.learner import _standardized as standardized
 from fewkern.learn.policy import POLICY
+from fewkern.learn.preparation import fit_preparation
 from fewkern.learn.start import choose_start, pivots
 
 
@@ -86,3 +88,26 @@ def test_the_largest_model_of_samples_only_teaches_unless_asked_for():
         model._policy = replace(POLICY, candidates=few)
         chosen[most] = model.fit(X, y).n_vectors_
     assert chosen[None] <= 60 < chosen[300]
+
+
+def rare_class():
+    codes = np.repeat([0, 1, 2], [1499, 1499, 2])
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    return class_targets(Samples.of(X, codes=codes, n_classes=3))
+
+
+def test_a_rare_class_has_no_large_targets():
+    """In units of its own standard deviation its two rows would be at 38."""
+    _, Y, _ = standardized(rare_class(), POLICY)
+    assert np.abs(Y[:, 2]).max() < 5
+
+
+def test_a_class_that_no_fold_can_hold_asks_for_none():
+    assert len(folds_of(rare_class(), POLICY)) == 1
+
+
+def test_a_column_of_mostly_one_value_resolves_the_others():
+    """All quantiles but four were that value."""
+    x = np.where(np.arange(5000) < 4600, 0.0, np.linspace(1.0, 50.0, 5000))
+    knots = fit_preparation(x[:, None], np.ones(5000), POLICY).knots[:, 0]
+    assert (np.unique(knots) > 0).sum() >= 9
