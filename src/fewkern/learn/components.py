@@ -24,11 +24,11 @@ from fewkern.learn.policy import SparsePolicy
 
 Host = np.ndarray[Any, Any]
 # Relative residual at which conjugate gradients end, unless they only compare strengths.
-_EXACT = 1e-9
+_EXACT_RESIDUAL_SHARE = 1e-9
 # Seed of the randomized singular value decomposition and of the combinations of targets.
 _SEED = 0
 # The smallest unit of a column, over the largest: squares must not underflow.
-_LEAST_UNIT = 1e-140
+_LEAST_UNIT_SHARE = 1e-140
 
 
 def is_wide(X: Any, n_outputs: int, policy: SparsePolicy) -> bool:
@@ -156,7 +156,7 @@ class _Problem:
         X.data = X.data / units[X.indices]
         return replace(self, X=X)
 
-    def left_out(self, ridge: float, Y: Host, out: Host | None = None, tol: float = _EXACT) -> Host:
+    def left_out(self, ridge: float, Y: Host, out: Host | None = None, tol: float = _EXACT_RESIDUAL_SHARE) -> Host:
         """Predictions for every row, less those for the mean row, by the regression on the rows of other folds.
 
         Rows that are ``out`` are in no regression; all others predict them.
@@ -172,7 +172,7 @@ class _Problem:
         return values
 
 
-def _coefficients(X: Any, Y: Host, weights: Host, ridge: float, tol: float = _EXACT) -> Host:
+def _coefficients(X: Any, Y: Host, weights: Host, ridge: float, tol: float = _EXACT_RESIDUAL_SHARE) -> Host:
     """Coefficients ``(d, q)`` of a ridge regression with a free constant."""
     if not (Y != Y[0]).any():
         return np.zeros((X.shape[1], Y.shape[1]))
@@ -224,7 +224,7 @@ def _units(problem: _Problem, policy: SparsePolicy) -> Iterator[Host]:
     sizes = column_sizes(problem.X)
     largest = float(sizes.max(initial=0.0)) or 1.0
     yield np.full(sizes.shape, largest)
-    sizes = np.where(sizes > _LEAST_UNIT * largest, sizes, largest)
+    sizes = np.where(sizes > _LEAST_UNIT_SHARE * largest, sizes, largest)
     square, present = problem.in_units(sizes).moments()
     rarity = np.maximum(present, np.finfo(float).tiny) ** policy.rarity
     yield sizes * np.where(present > 0, np.sqrt(square) / rarity, 1.0)

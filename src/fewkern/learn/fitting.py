@@ -39,7 +39,7 @@ from fewkern.select.selection import SelectionRule, choose_basis
 from fewkern.select.uncertainty import LEAST_VECTORS, MOST_NOVELTY_ROWS, novelty_of
 
 # Share of the rows that are copies of others, above which a warning says so.
-_MANY_COPIES = 0.05
+_WARNED_COPIES_SHARE = 0.05
 # More vectors pay if the last ones lowered the error by more than this number of standard errors.
 _CLEAR = 2.0
 
@@ -99,7 +99,7 @@ def fit_population(estimator: Any, population: Population) -> Fitted:
     if components is not None:
         fitted = replace(fitted.behind(components.matrix), rows=components.samples)
     _warn_open_end(estimator, fitted.learned, samples.n)
-    if fitted.copies > _MANY_COPIES * samples.n:
+    if fitted.copies > _WARNED_COPIES_SHARE * samples.n:
         warnings.warn(
             f"{type(estimator).__name__}: {fitted.copies} of {samples.n} rows are copies of others, equal in all "
             "columns and in y. They count as one row with the sum of their weights; n_copies_ is their number. Drop "
